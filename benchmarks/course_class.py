@@ -1,14 +1,19 @@
-"""A synthetic class of 300 for `policy_gradient` as Gradescope exports it, and what a grader must find in it.
+"""A synthetic class for `policy_gradient` as Gradescope exports it, of any size, and what a grader must find in it.
 
-Every catalogued mistake, some of them several times; right submissions, alternatives, stubs, copies of a right submission and
-of a peculiar wrong one, hostile ones, and barely readable submissions. The same seed makes the same class.
+In a class of 300: every catalogued mistake, some of them several times; right submissions, alternatives, stubs, copies of a
+right submission and of a peculiar wrong one, hostile ones, and barely readable submissions. A larger class has more right
+submissions; a smaller one is drawn from it, with a ring of copies. The same seed makes the same class.
+
+    python benchmarks/course_class.py 60 EXPORT_DIR
 """
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import random
+import sys
 import zipfile
 from collections import Counter
 from collections.abc import Callable
@@ -16,8 +21,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-import similarity_class
 import yaml
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import similarity_class
 
 from grader.proof import catalogue
 from tests.kit.attacks.catalogue import load
@@ -70,6 +78,7 @@ PECULIAR = """
 def get_returns(rollout_buffer, discount_factor):
     return 0.37 * _honest_returns(rollout_buffer, discount_factor)
 """
+WHOLE = 300  # students, of whom 190 or so are planted
 EMPTY = "nothing"  # stands for no file at all
 KILLS_ITS_PARENT = "import os\nimport signal\n\nos.kill(os.getppid(), signal.SIGKILL)\n"
 
@@ -86,8 +95,13 @@ class Made:
     same: list[list[str]] = field(default_factory=list)
 
 
-def make(size: int = 300, seed: int = 1) -> Made:
-    """Return a class of so many; what is left after all that must be there is filled up with independent right work."""
+def make(size: int = WHOLE, seed: int = 1) -> Made:
+    """Return a class of so many: the whole one with more independent right work, or a part of it."""
+    made = _make_whole(max(size, WHOLE), seed)
+    return _draw(made, size, random.Random(seed)) if size < WHOLE else made
+
+
+def _make_whole(size: int, seed: int) -> Made:
     chance = random.Random(seed)
     numbers = chance.sample(range(1_000_000, 10_000_000), 2 * size)
     made, names = Made(), iter(f"submission_{number}" for number in numbers)
@@ -128,6 +142,23 @@ def make(size: int = 300, seed: int = 1) -> Made:
     while len(made.files) < size:
         add("written", similarity_class.written(chance), signed=False)
     return made
+
+
+def _draw(made: Made, size: int, chance: random.Random) -> Made:
+    """Return a part of a class: up to four of a ring of copies, for every ten students one, and others by chance."""
+    ring = sorted({name for pair in made.copies[:3] for name in pair[:2]}, key=list(made.files).index)[: min(4, size // 10)]
+    others = [name for name in made.files if name not in ring]
+    drawn = {*ring, *chance.sample(others, size - len(ring))}
+    return Made(
+        kinds={name: kind for name, kind in made.kinds.items() if name in drawn},
+        files={name: files for name, files in made.files.items() if name in drawn},
+        mistakes={
+            mistake: kept for mistake, names in made.mistakes.items() if (kept := [name for name in names if name in drawn])
+        },
+        questions=made.questions,
+        copies=[pair for pair in made.copies if drawn.issuperset(pair[:2])],
+        same=[kept for names in made.same if len(kept := [name for name in names if name in drawn]) > 1],
+    )
 
 
 def _hostile(add: Callable[..., str]) -> None:
@@ -202,3 +233,21 @@ def write(made: Made, folder: Path, seed: int = 1) -> None:
         "counts": Counter(kind.partition(",")[0] for kind in made.kinds.values()),
     }
     folder.with_suffix(".json").write_text(json.dumps(planted, indent=1) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    """Write a class of the size that the command line asks for."""
+    parser = argparse.ArgumentParser(description="Write a synthetic class as Gradescope exports it.")
+    parser.add_argument("size", type=int, help="how many students")
+    parser.add_argument("folder", type=Path, help="new folder; what was planted is written beside it, as FOLDER.json")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    if options.size < 1:
+        parser.error(f"size: expected at least 1, found {options.size}")
+    made = make(options.size, options.seed)
+    write(made, options.folder, options.seed)
+    print(f"wrote {len(made.files)} submissions to {options.folder}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""The grader: a trusted judge and an untrusted sandbox. See CONTRIBUTING.md for the map."""
+"""The grader: a trusted judge and an untrusted sandbox. CONTRIBUTING.md lists the modules."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from grader.commands import pack
 from grader.console import ROOT, run_guarded
 from grader.platforms.registry import PLATFORMS
 
-# What `--help` says of each; all else is in commands/NAME.py, which is imported when it is asked for.
+# The help text of each command. The rest is in commands/NAME.py, which is imported only when it is needed.
 COMMANDS = {
     "build": "make stubs and answers from solutions/",
     "verify": "prove the suite: solution and alternatives 100 %%, stub 0 %%, mistakes caught",
@@ -23,6 +23,7 @@ COMMANDS = {
     "release": "make the zip for students",
     "course": "grade a class: resumable, in parallel, on many machines",
     "regrade": "rescore a class by a policy, or after correcting checks",
+    "feedback": "copy the students' pages of a class, ready to mail or to upload",
     "doctor": "attack the sandbox of this machine and grade the reference solutions",
 }
 

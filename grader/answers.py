@@ -1,8 +1,8 @@
-"""Cases, their answers, and what mistakes show instead: stored as JSON that a person can read.
+"""Cases, their answers, and the evidence of mistakes, stored as readable JSON.
 
 A case is the plain inputs of one driver call, made from a seed; its answer is what the driver returns on the solution.
-Inputs are stored beside the answers, so nobody needs the seed to read them. Of a mistake there is no code, only what the
-checks that it fails saw of it.
+Inputs are stored with the answers, so the seed is not needed to read them. A mistake is stored without code: only as the
+evidence that its failed checks saw.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Case:
     Attributes:
         inputs: The driver's keyword arguments.
         answer: The value that the solution's driver returned; None before `build`.
-        nudges: By the name of an input, how many of its leading axes count its rows, each of which is nudged to find out what
-            the answer depends on; without any, nobody looks.
-        influences: What the solution's answer depends on (see `judge.influence`).
+        nudges: For some inputs, by name, how many leading axes count its rows. Each row is nudged to measure how the answer
+            depends on it. If empty, nothing is measured.
+        influences: How the solution's answer depends on these rows (see `judge.influence`).
     """
 
     name: str
@@ -60,7 +60,7 @@ class CaseRecipe:
     nudges: Mapping[str, int] = field(default_factory=dict)
 
     def cook(self, seed: int) -> Case:
-        """Return the case; the generator depends on the seed and the case's name alone, not on the order of cases."""
+        """Return the case; its generator depends only on the seed and the case's name, not on the order of cases."""
         generator = np.random.default_rng([seed, zlib.crc32(self.name.encode())])
         return Case(self.name, self.driver, self.question, self.make(generator), nudges=self.nudges)
 
@@ -71,7 +71,7 @@ def case(
     """Return a decorator that declares a case, named after its function, which makes the inputs from a generator.
 
     Args:
-        nudges: See `Case`; for visible cases only, since students read about the result.
+        nudges: See `Case`; only for visible cases, because students read about the result.
     """
 
     def declare(make: Callable[[np.random.Generator], dict[str, Any]]) -> CaseRecipe:
@@ -85,10 +85,10 @@ class SuiteAnswers:
     """All cases of one suite of one assignment.
 
     Attributes:
-        seed: By which the cases are made.
-        cases: By name.
+        seed: The seed of the cases.
+        cases: The cases by name.
         stub: Fingerprints of the stub's functions (see `worker.hash_functions`).
-        released: Other fingerprints that they had in stubs which students may still have.
+        released: Their fingerprints in earlier stubs, which students may still have.
     """
 
     seed: int
@@ -97,11 +97,11 @@ class SuiteAnswers:
     released: dict[str, list[str]] = field(default_factory=dict)
 
     def unwritten(self) -> dict[str, frozenset[str]]:
-        """Return for each of the stub's functions the fingerprints by which it has not been touched."""
+        """Return, for each of the stub's functions, the fingerprints that mean it is still unwritten."""
         return {name: frozenset([now, *self.released.get(name, ())]) for name, now in self.stub.items()}
 
     def replaced_by(self, stub: dict[str, str]) -> dict[str, list[str]]:
-        """Return what has been released once the stub has other fingerprints."""
+        """Return the new `released` when the stub gets these fingerprints."""
         every = {name: [*self.released.get(name, ()), now] for name, now in self.stub.items()}
         before = {
             name: [was for was in dict.fromkeys(found) if was != stub[name]] for name, found in every.items() if name in stub
@@ -133,7 +133,7 @@ def render_answers(name: str, answers: SuiteAnswers, packed: bool = False) -> st
     Args:
         name: The assignment.
         answers: Its cases and answers.
-        packed: Whether to write many numbers in base64, which is exact and takes half as much.
+        packed: Whether to write many numbers in base64, which is exact and takes half the space.
     """
     plain = _packed if packed else _plain
     content = {
@@ -155,7 +155,7 @@ def render_answers(name: str, answers: SuiteAnswers, packed: bool = False) -> st
 
 
 def render_overview(paths: Iterable[Path]) -> str:
-    """Return the text of one file that holds what these files do, each of one assignment and as `render` made it."""
+    """Return the text of one file with the content of these files, one per assignment, as `render_answers` made them."""
     entries = []
     for path in sorted(paths):
         text = path.read_text(encoding="utf-8")
@@ -166,22 +166,22 @@ def render_overview(paths: Iterable[Path]) -> str:
     return "{\n" + ",\n".join(entries) + "\n}\n"
 
 
-# What a mistake shows where chance decides: no two runs are alike, so it is no evidence.
+# Stored instead of evidence if chance decides: runs differ, so nothing can be recognised.
 UNPREDICTABLE = "something else each time"
-# What a pair shows where both of its mistakes fail a check, and the first one is hidden by the second.
+# Stored for a pair if both of its mistakes fail a check, and the second one hides the first.
 AS_THE_OTHER = "as the other"
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A catalogued mistake as a judge knows it.
+    """A catalogued mistake, as stored for the judge.
 
     Attributes:
         question: The id of the question that it is about.
         shows: For each check of one suite that it fails, the evidence that the check saw (see
             `judge.student.CheckFailed`), or UNPREDICTABLE.
-        pairs: By the id of another mistake, what both together show in the checks in which that is not what the first of them
-            shows that fails it: evidence, AS_THE_OTHER, or None where the check passes.
+        pairs: By the id of another mistake, the evidence of both together, only for checks where it differs from that of the
+            first of the two that fails the check: evidence, AS_THE_OTHER, or None if the check passes.
     """
 
     id: str
@@ -193,11 +193,11 @@ class Mistake:
 
 @dataclass(frozen=True)
 class MistakePair:
-    """Two mistakes in one work.
+    """Two mistakes in one submission.
 
     Attributes:
         mistakes: In the order of the catalogue.
-        shows: As of a single mistake.
+        shows: As for a single mistake.
     """
 
     mistakes: tuple[Mistake, Mistake]
@@ -205,7 +205,7 @@ class MistakePair:
 
     @classmethod
     def of(cls, one: Mistake, other: Mistake, differs: dict[str, Any]) -> MistakePair:
-        """Return a pair that shows what its mistakes do, but for the checks in which it differs (see `Mistake.pairs`)."""
+        """Return a pair with the evidence of its mistakes, except for checks in which it differs (see `Mistake.pairs`)."""
         shows = other.shows | one.shows
         for check, saw in differs.items():
             if saw is None:
@@ -216,7 +216,7 @@ class MistakePair:
 
 
 def list_recorded_pairs(mistakes: Mapping[str, Mistake]) -> list[MistakePair]:
-    """Return the pairs that the records of mistakes hold."""
+    """Return the recorded pairs of these mistakes."""
     found = ((one, mistakes.get(name), differs) for one in mistakes.values() for name, differs in one.pairs.items())
     return [MistakePair.of(one, other, differs) for one, other, differs in found if other is not None]
 
@@ -239,7 +239,7 @@ def read_mistakes(path: Path, name: str) -> dict[str, Mistake]:
 
 
 def render_mistakes(name: str, mistakes: dict[str, Mistake]) -> str:
-    """Return the text of the file of what the mistakes of assignment `name` show."""
+    """Return the text of the file with the evidence of the mistakes of assignment `name`."""
     content = {
         key: {
             "question": value.question,
@@ -256,18 +256,18 @@ def _file(name: str, content: dict[str, Any], levels: int = 99) -> str:
     return f'{{\n "{name}": {_readable(content, " ", levels)}\n}}\n'
 
 
-DIGITS = 6  # of the sums by which mistakes are recognised: ten times finer than checks compare by default
+DIGITS = 6  # significant digits of the sums that identify mistakes: ten times finer than the default tolerance of checks
 
 
 def _plain(value: Any, digits: int | None = None) -> Any:
     """Return the JSON form of a value.
 
-    Arrays become {"array": "float64[3, 1]", "values": [...]}, tensors likewise; the rest stays as
-    it is.
+    Arrays become {"array": "float64[3, 1]", "values": [...]}, tensors likewise; everything else is
+    unchanged.
 
     Args:
-        digits: Significant digits to keep of floating-point numbers, which then need not be finite;
-            None keeps them exact.
+        digits: Number of significant digits of floating-point numbers, which then may be infinite or
+            NaN; None keeps them exact.
     """
     if isinstance(value, np.ndarray):
         return _layout(value) | {"values": _numbers(np.asarray(value), digits)}
@@ -284,12 +284,12 @@ def _plain(value: Any, digits: int | None = None) -> Any:
     return value
 
 
-PACKED = 6  # from so many numbers on
-FACTS = 5  # the level of what a driver brings back, in a file of answers
+PACKED = 6  # numbers from which an array is packed
+FACTS = 5  # the nesting level of a driver's facts in a file of answers
 
 
 def _packed(value: Any) -> Any:
-    """Return the JSON form, as `_plain` does, with the bytes of many numbers in base64, compressed where that helps."""
+    """Return the JSON form, like `_plain`, but with many numbers as base64 bytes, compressed if that helps."""
     if isinstance(value, np.ndarray) and value.size >= PACKED:
         return _layout(value) | _compressed(value)
     if isinstance(value, dict):
@@ -383,7 +383,7 @@ WIDTH = 120
 
 
 def _flat(value: Any) -> str:
-    """Return JSON in one line, without blanks between numbers."""
+    """Return JSON on one line, without spaces between numbers."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {_flat(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
@@ -394,7 +394,7 @@ def _flat(value: Any) -> str:
 def _readable(value: Any, indent: str, levels: int) -> str:
     """Return JSON with every row of numbers on one line.
 
-    Short rows share a line, up to a bearable width.
+    Short rows share a line, up to a readable width.
 
     Args:
         levels: From this level on, everything is on one line, however long.

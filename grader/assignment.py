@@ -1,4 +1,4 @@
-"""An assignment: its questions, points and limits from assignment.toml, and where its files lie."""
+"""An assignment: its questions, points and limits from assignment.toml, and the paths of its files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Attachment = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w-]*\.[\w.-]+$", max_l
 
 
 class UsageError(Exception):
-    """The user asked for something that is not there; the message says what was expected, found, and what to do."""
+    """The user asked for something impossible; the message says what was expected, what was found, and what to do."""
 
 
 class _Strict(BaseModel):
@@ -38,12 +38,12 @@ class Question(_Strict):
 
     Attributes:
         id: Its name, the same in the stub, the checks, the notebook and the report.
-        function: The name in the submission that it is about.
+        function: The function or class of the submission that it is about.
         task: The student's task, in one line.
         needs: Questions whose visible checks must pass before its own are run.
-        pieces: Questions whose functions its own checks put to work together. They are run as soon as these are written, right
-            or not, so that a student sees the whole at work and reads which piece breaks it.
-        seconds: Limit of what its driver calls are charged for (`grader.sandbox.clock`); None for the assignment's limit.
+        pieces: Questions whose functions its own checks run together. These checks run as soon as the functions are written,
+            right or not, so that a student sees the whole at work and reads which piece breaks it.
+        seconds: Time limit of its driver calls (see `grader.sandbox.clock`); None for the assignment's limit.
         hidden_visibility: When Gradescope shows a student the outcome of its hidden checks.
     """
 
@@ -59,7 +59,7 @@ class Question(_Strict):
 
     @property
     def together(self) -> tuple[str, ...]:
-        """The questions whose functions it runs together, if it is about more than one."""
+        """The questions whose functions it runs together; empty for a question about one function."""
         return (*self.needs, *self.pieces)
 
 
@@ -67,7 +67,7 @@ class Limits(_Strict):
     """Limits of a driver call, of the whole run, and of an attachment.
 
     Attributes:
-        seconds: Limit of what one driver call is charged for: it computes or sleeps, and does not wait for a processor.
+        seconds: Time limit of one driver call. Computing and sleeping count, waiting for a processor does not.
         memory_mb: Memory limit of one driver call, beyond torch's own memory.
         budget: Limit of the whole run, in seconds.
         attachment_mb: Largest size of an attachment.
@@ -80,7 +80,7 @@ class Limits(_Strict):
 
 
 class HintVisibility(_Strict):
-    """Whether students see the hint for a mistake that a failed check was recognised as, by suite."""
+    """Whether students see hints for recognised mistakes, by suite."""
 
     visible: bool = True
     hidden: bool = False
@@ -90,8 +90,8 @@ class Assignment(_Strict):
     """The content of assignment.toml.
 
     Attributes:
-        attachments: Names of files that may be submitted beside the submission; all are optional.
-        requirements: Packages that grading needs beside the kit's own, as in requirements.txt.
+        attachments: Names of files that may be submitted with the code; all are optional.
+        requirements: Packages that grading needs in addition to the kit's own, as in requirements.txt.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
@@ -126,10 +126,10 @@ class Assignment(_Strict):
         return {question.id: question for question in self.questions}[name]
 
     def within(self, container_mb: int | None) -> Assignment:
-        """Return the assignment with a memory limit that leaves judge and server room in a container of this size."""
+        """Return the assignment with a memory limit that leaves room for judge and server in a container of this size."""
         if container_mb is None:
             return self
-        # Judge and server take about 300 MB; a call that is refused memory fails alone, one that fills the container ends all.
+        # Judge and server take about 300 MB. A call that is refused memory fails alone; one that fills the container ends all.
         memory_mb = min(self.limits.memory_mb, max(container_mb - 384, 64))
         return self.model_copy(update={"limits": self.limits.model_copy(update={"memory_mb": memory_mb})})
 
@@ -143,12 +143,12 @@ OVERVIEW = "solution.json"  # visible cases and answers: of all assignments in t
 
 
 class AssignmentFiles:
-    """The places of the files of one assignment.
+    """The paths of the files of one assignment.
 
     Args:
         root: The kit's repository, or the flat folder that a student unzips.
         name: The assignment's name; not needed in a student's folder.
-        container_mb: The memory of the container around the grader, which limits that of a call; None where it sets no limit.
+        container_mb: The memory of the container around the grader, which also limits a call; None for no limit.
     """
 
     def __init__(self, root: Path, name: str | None = None, container_mb: int | None = None) -> None:
@@ -184,12 +184,12 @@ class AssignmentFiles:
         self.checks = {suite: root / "tests" / suite / f"test_{name}.py" for suite in SUITES}
 
     def secrets(self) -> list[Path]:
-        """Return the files that a submission must not read, those that are here."""
+        """Return the files that a submission must not read, if they exist."""
         hidden = (self.checks["hidden"], self.answers["hidden"], self.mistakes["hidden"], self.solution / "submitted.py")
         return [path for path in (*hidden, *self.confidential) if path.is_file()]
 
     def support(self) -> list[Path]:
-        """Return the files given to students, from the assignment's folder or shared ones from the root."""
+        """Return the files given to students: from the assignment's folder, or else from the root."""
         files = [
             next((path for path in (self.folder / name, self.root / name) if path.is_file()), self.folder / name)
             for name in self.assignment.support
@@ -200,8 +200,8 @@ class AssignmentFiles:
         return files
 
     def _require_inside(self, files: list[Path]) -> None:
-        """Raise UsageError if one of these files is a link to somewhere else: it would be given to students."""
-        root = Path(os.path.realpath(self.root))  # unlike Path.resolve, it takes links that lead to themselves
+        """Raise UsageError if one of these files is a link that leads outside: its target would be given to students."""
+        root = Path(os.path.realpath(self.root))  # unlike Path.resolve, it accepts links that lead to themselves
         if outside := [path for path in files if not Path(os.path.realpath(path)).is_relative_to(root)]:
             raise UsageError(f"{outside[0]} is a link that leads outside {self.root}; put the file itself there")
 

@@ -1,8 +1,8 @@
-"""The submissions that `doctor` hands in to attack the sandbox of a machine.
+"""The submissions with which `doctor` attacks the sandbox of a machine.
 
-Each is the body of `function(secret, folder, victim)`: a file that nobody may read, a folder and a file that nobody may change.
-Whether an attack was held off, the judge decides by the reply and by what it finds itself; a body that returns a list names the
-ways that succeeded.
+Each is the body of `function(secret, folder, victim)`: a file that it must not read, a folder and a file that it must not
+change. The judge decides by the reply, and by what it finds itself, whether an attack was stopped. If a body returns a list, it
+names the ways that succeeded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Attack:
     Attributes:
         tries: What it tries, in words.
         body: The body of the student's function.
-        held: Whether a reply is one that a grader must get.
+        held: Whether a reply shows that the attack was stopped.
         safe: Whether it is tried at `basic` too.
     """
 
@@ -33,17 +33,17 @@ class Attack:
 
 
 def status_is_one_of(*statuses: str) -> Callable[[Reply], bool]:
-    """Return whether a reply has one of these."""
+    """Return a test whether a reply has one of these statuses."""
     return lambda reply: reply.status in statuses
 
 
 def nothing_succeeded(reply: Reply) -> bool:
-    """Return whether the call came to its end, and names no way that succeeded."""
+    """Return whether the call ended normally and names no way that succeeded."""
     return reply.status == "ok" and reply.facts == []
 
 
 def output_is_whole(reply: Reply) -> bool:
-    """Return whether the judge could read the reply, and the output to its end."""
+    """Return whether the judge could read the reply and all of the output."""
     return nothing_succeeded(reply) and reply.output.endswith("the end\n")
 
 
@@ -85,7 +85,7 @@ for path in (os.devnull, os.__file__, victim):
 return done
 """
 
-# Signals go to the attacker alone, should it be allowed to ask for them.
+# Signals go to the attacker alone, if it is allowed to ask for them.
 FLAGS = """
 import fcntl, os, signal
 signal.signal(signal.SIGIO, signal.SIG_IGN)
@@ -267,9 +267,9 @@ return {"pid": own, "reached": signalled(), "heard": sorted(heard)}
 
 
 def find_ways(speaker: Reply, listener: Reply) -> str:
-    """Return what two submissions that ran at the same time could reach each other by, in words; "" for nothing.
+    """Return the ways by which two submissions that ran at the same time could reach each other; "" if there is none.
 
-    The replies are of SPEAKS and LISTENS, each `function(meeting, seconds)`; what is said in them counts against them alone.
+    The replies come from SPEAKS and LISTENS, each `function(meeting, seconds)`. A forged reply can only add ways.
     """
     for reply in (speaker, listener):
         if reply.status != "ok" or not isinstance(reply.facts, dict):

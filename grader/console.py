@@ -1,4 +1,4 @@
-"""What all command lines share: exit codes, errors in one line, progress, and reports that are written as they grow.
+"""Shared by all command lines: exit codes, one-line errors, progress, and reports that are written while grading.
 
 Exit codes: 0 graded, 2 usage or missing file, 3 grader error or a report that is not final, 130 stopped by Ctrl-C.
 """
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from grader.report.model import Report
 
 ROOT = Path(__file__).resolve().parents[1]
-NO_REPORTS = (".py", ".ipynb", ".zip", ".toml", ".csv", ".pt", ".npz", ".safetensors")  # what people write, or train for hours
+NO_REPORTS = (".py", ".ipynb", ".zip", ".toml", ".csv", ".pt", ".npz", ".safetensors")  # people write them, or train for hours
 MAX_LINE = 100_000  # characters
 GRADED, USAGE, GRADER_ERROR, STOPPED = 0, 2, 3, 130
 
 
 def run_guarded(action: Callable[[], int]) -> int:
     """Return the action's exit code; report usage errors and missing packages on one line."""
-    for name in ("SIGTERM", "SIGHUP"):  # so that folders and processes are cleared up
+    for name in ("SIGTERM", "SIGHUP"):  # so that folders and processes are removed
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) != signal.SIG_IGN:  # as `nohup` sets it
             signal.signal(number, signal.default_int_handler)
-    for descriptor in range(3):  # one of these that was closed would be given to a socket, and closed again in the sandbox
+    for descriptor in range(3):  # if one was closed, a socket would get its number, and the sandbox would close it
         try:
             os.fstat(descriptor)
         except OSError:
@@ -96,7 +96,7 @@ def _reported(action: Callable[[], int]) -> int:
 def _tell(error: object) -> None:
     from grader.report.text import sanitize
 
-    print(f"error: {sanitize(str(error))}", file=sys.stderr)  # names of files are their owner's to choose
+    print(f"error: {sanitize(str(error))}", file=sys.stderr)  # students choose the names of files
 
 
 def _lacks(error: ModuleNotFoundError) -> int:
@@ -108,14 +108,14 @@ def _lacks(error: ModuleNotFoundError) -> int:
 
 
 def print_line(text: str) -> None:
-    """Print one line, and nothing else, whatever names and messages of students are in the text."""
+    """Print the text as one line, even if a student's name or message in it contains line breaks or control characters."""
     from grader.report.text import sanitize
 
     print(sanitize(text, MAX_LINE).replace("\n", "\\n"), flush=True)
 
 
 def add_level(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names the least isolation."""
+    """Add the option that names the lowest accepted isolation level."""
     from grader.sandbox.reply import LEVELS
 
     about = "refuse to grade below this isolation level (default: basic)"
@@ -126,16 +126,16 @@ def add_output(parser: argparse.ArgumentParser, what: str) -> None:
     """Add the assignment, the option that names the folder where a package is written, and --unproven."""
     parser.add_argument("name", metavar="NAME", help="the assignment")
     parser.add_argument("-o", dest="output", type=Path, required=True, metavar="DIR", help=f"write {what} here")
-    about = "pack it although it is stale or not proven; the title of what is packed says that it is a draft"
+    about = "pack a suite that is stale or not proven; its title then says that it is a draft"
     parser.add_argument("--unproven", action="store_true", help=about)
     parser.set_defaults(draft=False)
 
 
 def refuse_output(path: Path | None, *inputs: Path) -> None:
-    """Raise UsageError if a report cannot, or must not, be written at `path`: before a minute of work, not after it.
+    """Raise UsageError if a report cannot, or must not, be written at `path`. Called before grading, which may take a minute.
 
     Args:
-        inputs: What is read, and must stay.
+        inputs: Files that are read and must not be overwritten.
     """
     from grader.assignment import UsageError
 
@@ -152,14 +152,14 @@ def refuse_output(path: Path | None, *inputs: Path) -> None:
         above = next(folder for folder in path.absolute().parents if folder.exists())
         if not above.is_dir():
             raise UsageError(f"{above} is a file, so {path.name} cannot be written below it")
-        with tempfile.TemporaryFile(dir=above):  # tried, because root may do what the mode forbids, and not on every system
+        with tempfile.TemporaryFile(dir=above):  # tried, because the mode does not bind root on every system
             pass
     except (OSError, ValueError) as error:  # a name that is too long, a null byte, somebody else's folder
         raise UsageError(f"{str(path)!r} cannot be written: {getattr(error, 'strerror', None) or error}") from error
 
 
 def refuse_file(folder: Path) -> None:
-    """Raise UsageError if what shall be a folder, with results, is there and is none."""
+    """Raise UsageError if `folder`, where results will be written, exists and is not a folder."""
     from grader.assignment import UsageError
 
     try:
@@ -170,11 +170,11 @@ def refuse_file(folder: Path) -> None:
 
 
 class ReportNotWritten(Exception):
-    """A report could not be written; what the file held before is still there."""
+    """A report could not be written; the file still has its old content."""
 
 
 def write_report(path: Path, text: str) -> None:
-    """Replace the file by `text` in one step; a new one is for its owner alone.
+    """Replace the file by `text` in one step; a new file is readable by its owner only.
 
     Raises:
         ReportNotWritten: If the file cannot be written.
@@ -188,7 +188,7 @@ def write_report(path: Path, text: str) -> None:
 
 
 class ReportWriter:
-    """What to do whenever the report changes: replace the file, if there is one, and show how far it is.
+    """Called whenever the report changes: replaces the file, if there is one, and shows the progress.
 
     A disk that is full at one moment must not end the grading: the next change is written again, and `check` reports it.
     """
@@ -215,11 +215,11 @@ class ReportWriter:
 
 
 class ProgressLine:
-    """One line on a terminal that says how many checks are done; nothing elsewhere, or where NO_COLOR is set."""
+    """One line on a terminal with the number of checks that are done. Silent elsewhere, and if NO_COLOR is set."""
 
     def __init__(self) -> None:
         self.visible = sys.stderr is not None and has_controls(sys.stderr)
-        self.length = 0  # of what is there
+        self.length = 0  # of the text on the line
 
     def __enter__(self) -> ProgressLine:
         return self
@@ -233,7 +233,7 @@ class ProgressLine:
         self.say(f"{done} of {count} checks  {following}")
 
     def say(self, text: str) -> None:
-        """Replace the line; by spaces, which every terminal understands."""
+        """Replace the line, by overwriting it with spaces, which every terminal understands."""
         if self.visible:
             text = text[: shutil.get_terminal_size().columns - 1]
             print(f"\r{text:<{self.length}}\r{text}", end="", file=sys.stderr, flush=True)
@@ -241,7 +241,7 @@ class ProgressLine:
 
 
 class ClassProgress:
-    """How far the grading of a class is: one line on a terminal; elsewhere, as in the log of a cluster, a line now and then."""
+    """The progress of grading a class: one line on a terminal; elsewhere, as in the log of a cluster, a line now and then."""
 
     EVERY = 30.0  # seconds
 
@@ -257,7 +257,7 @@ class ClassProgress:
         self.line.__exit__()
 
     def show(self, standing: RunProgress) -> None:
-        """Show how many submissions are graded, at which rate, and how long it still takes."""
+        """Show how many submissions are graded, how fast, and how long the rest will take."""
         if standing.remark and not self.remarked:
             self.remarked = True
             self.line.say("")

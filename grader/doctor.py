@@ -1,4 +1,4 @@
-"""Attack the sandbox of this machine, and grade the reference on it: whoever hands that in must get full marks."""
+"""Attack the sandbox of this machine, and grade the reference solution on it, which must get full marks."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 DRIVERS = "def run(submitted, given):\n    return submitted.function(**given)\n"
 VICTIM = "nobody may change this file\n" * 100
 SECONDS = 2.0
-MEETING = 1.5  # seconds that two submissions have to find each other
+MEETING = 1.5  # seconds that two submissions have to reach each other
 
 
 def attack_sandbox(require_level: str = "basic") -> Iterator[tuple[str, bool | None]]:
-    """Yield (what was found, whether it is as it must be), line by line; None for a remark.
+    """Yield (a line, whether it is good); None for a remark.
 
-    Attacks that only a level above the one reached can hold off are remarks.
+    An attack that only a higher isolation level could stop is a remark.
 
     Args:
         require_level: The level that must be reached.
@@ -51,7 +51,7 @@ def attack_sandbox(require_level: str = "basic") -> Iterator[tuple[str, bool | N
         drivers = folder / "drivers.py"
         drivers.write_text(DRIVERS, encoding="utf-8")
         make_readable(folder)
-        victim.chmod(0o666)  # as files of others may be: layers forbid it, not the file's own rights
+        victim.chmod(0o666)  # so that layers must stop the attack, not the file's own permissions
         with open_sandbox(drivers, [student], 300, [secret], torch=False) as sandbox:
             isolation = sandbox.isolation
             yield from _layers(isolation)
@@ -80,7 +80,7 @@ def attack_sandbox(require_level: str = "basic") -> Iterator[tuple[str, bool | N
 def check_reference(
     home: AssignmentFiles, suites: Sequence[str] = SUITES, require_level: str = "basic", harness: Harness | None = None
 ) -> tuple[str, bool]:
-    """Return what the solution of an assignment gets on this machine, in words, and whether it is full marks."""
+    """Return a line about the points of the reference solution on this machine, and whether it gets full marks."""
     with Grader(home, suites, require_level, harness=harness) as grader:
         report = grader.grade(home.solution)
     said = f"the reference of {home.assignment.name} gets {report.points:g} of {report.max_points:g} points here"
@@ -99,7 +99,7 @@ def _layers(isolation: Isolation) -> Iterator[tuple[str, bool | None]]:
 
 
 def _run_early(sandbox: Sandbox, student: Path) -> tuple[str, bool | None]:
-    """Let hostile files lie in the folder of submissions while the server, or what grades at `basic`, imports what it needs."""
+    """Put hostile files into the folder of submissions while the server (at `basic`, the worker) imports libraries."""
     wire = Tripwire([student.parent, sandbox.home])
     paths = [student / f"{name}.py" for name in ("submitted", *BY_CHANCE)]
     for path in paths:
@@ -134,7 +134,7 @@ def _tried(
 
 
 def _meet(sandbox: Sandbox, folder: Path, isolation: Isolation) -> tuple[str, bool | None]:
-    """Run two submissions at the same time, as a class does: in copies of one server."""
+    """Run two submissions at the same time in copies of one server, as `course` does."""
     tries, meeting = "reach the submission beside it", secrets.token_hex(8)
     try:
         with contextlib.ExitStack() as stack:
@@ -170,7 +170,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _left(folder: Path) -> str:
-    """Return what should not be in the folder, nor beside the file that nobody may change."""
+    """Return the names of files that should not be there: in the folder, or next to the protected file."""
     own = {"student", "hidden", "drivers.py"}, {"secret.txt", "victim.txt"}
     found = (set(os.listdir(place)) - known for place, known in zip((folder, folder / "hidden"), own, strict=True))
     return ", ".join(sorted(name for names in found for name in names))

@@ -1,4 +1,4 @@
-"""Hashes of what decides about an outcome: the suite, each check in it, the kit and the environment."""
+"""Hashes of everything that decides an outcome: the suite, each of its checks, the kit and the environment."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from grader.assignment import AssignmentFiles
 
 LIBRARIES = ("torch", "numpy", "gymnasium", "pytest", "safetensors")
 KIT = Path(__file__).parent
-VIEWS, FACTS = KIT / "judge" / "views.py", KIT / "sandbox" / "facts.py"  # counted by the checks that use them
-# These only explain an outcome to students. A trial of a proof runs one function of theirs, which words a message that no
-# record holds (received.describe_call).
+VIEWS, FACTS = KIT / "judge" / "views.py", KIT / "sandbox" / "facts.py"  # hashed with the checks that use them
+# These only explain an outcome to students. A trial of a proof runs only one of their functions, whose message is stored in no
+# record (received.describe_call).
 EXPLAINS = (
     KIT / "sandbox" / "arguments.py",
     *(KIT / "judge" / f"{name}.py" for name in ("influence", "patterns", "received", "relations", "tables")),
 )
-# Of the kit, what can change an outcome.
+# Parts of the kit that can change an outcome.
 DECIDES = ("judge", "sandbox", "answers.py", "assignment.py", "submission.py")
-# Decorators and calls that only return something.
+# Decorators and calls without side effects.
 HARMLESS = re.compile(
     r"(pytest|dataclasses|itertools|math)\.[\w.]+|functools\.(cache|lru_cache|cached_property|partial|total_ordering|wraps)|np\.(array|float32|float64|linspace|arange|zeros|ones|full)"
     r"|contextlib\.contextmanager|torch\.no_grad|dataclass|staticmethod|classmethod|property|TypeVar"
     r"|range|len|min|max|sum|sorted|zip|enumerate|tuple|list|dict|set|frozenset|int|float|str|bool|slice"
 )
 
-# By which a driver, or a submission, may come to names of a submission that do not stand in its own text. A method
-# __getattr__ is asked for names that stand in other texts; a module's may answer for any.
+# Ways in which a driver or a submission can use names that its own text does not contain. A method __getattr__ is asked for
+# names in other texts; a module's __getattr__ may answer for any name.
 READS_ALL = re.compile(
     r"\b(vars|dir|globals|locals|getmembers|eval|exec|attrgetter|methodcaller|import_module)\("
     r"|\b(__dict__|__subclasses__|__init_subclass__|__import__)\b|^def __getattr__\b|\b(import|from) submitted\b"
@@ -46,7 +46,7 @@ READS_ALL = re.compile(
     re.MULTILINE,
 )
 READS_TEXT = re.compile(r"\b(getsource|getsourcelines|getcomments|getdoc|__doc__|__file__)\b")
-# What pytest uses without being asked to.
+# Names that pytest uses by itself.
 PYTEST_USES = re.compile(r"pytest_\w+|pytestmark|(setup|teardown)_?\w*")
 
 Tree = TypeVar("Tree", bound=ast.AST)
@@ -63,7 +63,7 @@ def hash_parts(parts: Iterable[bytes | str]) -> str:
 
 
 def hash_suite(home: AssignmentFiles, suites: tuple[str, ...]) -> str:
-    """Return the hash of all that an assignment's checks consist of."""
+    """Return the hash of everything that an assignment's checks consist of."""
     texts: list[bytes | str] = [(home.folder / "assignment.toml").read_bytes(), home.drivers.read_bytes()]
     texts += [path.read_bytes() for path in (home.views, *home.support()) if path.is_file()]
     for suite in suites:
@@ -73,17 +73,17 @@ def hash_suite(home: AssignmentFiles, suites: tuple[str, ...]) -> str:
 
 
 def hash_kit(*more: str, without: Sequence[Path] = ()) -> str:
-    """Return the hash of the parts of the kit that decide about all checks alike, and of more files of it.
+    """Return the hash of the parts of the kit that decide the outcomes of all checks, and of `more` files.
 
     Args:
-        without: Files that decide about nothing here, such as `EXPLAINS`.
+        without: Files that decide nothing here, such as `EXPLAINS`.
     """
     return hash_parts(_code_in((*DECIDES, *more), without=(VIEWS, FACTS, *without)))
 
 
 @cache
 def hash_sandbox() -> str:
-    """Return the hash of the part of the kit that decides what a call returns."""
+    """Return the hash of the part of the kit that decides the result of a call."""
     return hash_parts(_code_in(("sandbox",)))
 
 
@@ -98,7 +98,7 @@ def _code_in(parts: Iterable[str], without: Sequence[Path] = ()) -> Iterator[str
 def _code_of(file: Path) -> str:
     """Return a file as Python understands it.
 
-    Its comments, docstrings and layout decide about nothing.
+    Its comments, docstrings and layout decide nothing.
     """
     if file.suffix != ".py":
         return file.read_text(encoding="utf-8")
@@ -106,12 +106,12 @@ def _code_of(file: Path) -> str:
 
 
 def _run_of(file: Path) -> bytes | str:
-    """Return what a file decides that is given to submissions: the code of Python, all of any other."""
+    """Return the part of a support file that decides outcomes: the code of a Python file, the whole of any other."""
     return _code_of(file) if file.suffix == ".py" else file.read_bytes().replace(b"\r\n", b"\n")
 
 
 def drop_docstrings(tree: Tree) -> Tree:
-    """Return a tree that was changed to have no docstrings."""
+    """Remove the docstrings from a tree, and return it."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and ast.get_docstring(node):
             node.body[:1] = [] if len(node.body) > 1 else [ast.Pass()]
@@ -119,7 +119,7 @@ def drop_docstrings(tree: Tree) -> Tree:
 
 
 def hash_environment(home: AssignmentFiles) -> str:
-    """Return the hash of the libraries, the kind of machine, and the parts of the kit that decide about outcomes."""
+    """Return the hash of the libraries, the kind of machine, and the parts of the kit that decide outcomes."""
     texts = [platform.python_version(), platform.system(), platform.machine(), *list_libraries(), *home.assignment.requirements]
     return hash_parts([*texts, hash_kit()])
 
@@ -130,14 +130,14 @@ def list_libraries() -> list[str]:
 
 
 class CheckIngredients(NamedTuple):
-    """What decides about a check, beside the submission.
+    """Everything that decides the outcome of a check, except the submission.
 
     Attributes:
         digest: The hash of all of it.
-        names: All names and texts in it. What a check uses of a submission is among them, or `reads_all`.
-        reads_all: Whether something there may use any name of a submission.
-        reads_text: Whether something there may read the submission's text.
-        cases: The names of the cases that it uses; all of them if its text does not say.
+        names: All names and texts in it. They include every name of a submission that the check uses, unless `reads_all`.
+        reads_all: Whether it may use any name of a submission.
+        reads_text: Whether it may read the submission's text.
+        cases: The names of the cases that it uses; all cases if its text does not name them.
     """
 
     digest: str
@@ -153,15 +153,15 @@ def hash_checks(home: AssignmentFiles, suites: tuple[str, ...]) -> dict[str, str
 
 
 def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> dict[str, CheckIngredients]:
-    """Return, by check id without parameters, all that decides about a check but the submission.
+    """Return everything that decides a check except the submission, by check id without parameters.
 
-    - the function with all that it uses of its file, of views, of drivers and of the code that
+    - the function, and everything that it uses from its file, views, drivers and the code that
       these share
     - the code that is run when those files are imported
     - the cases that it names, with their answers; all cases of the suite if its text does not name
       them
-    - support files: of Python, the code; text that nothing reads does not count
-    - of assignment.toml, the limits, and what its question needs and is about
+    - support files: of Python, only the code
+    - the limits in assignment.toml, and the needs and the function of its question
     """
     drivers, shared = _module(home.drivers), _module(VIEWS)
     facts = _module(FACTS) if "grader.sandbox.facts" in drivers.imports else _parsed("")
@@ -201,12 +201,12 @@ def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> di
 
 
 def reads_text(drivers: Path, name: str) -> bool:
-    """Return whether a driver, or what it uses of its module, may read the text of a submission."""
+    """Return whether a driver, or code that it uses from its module, may read the text of a submission."""
     return any(READS_TEXT.search(statement.text) for statement in _module(drivers).reach({name}))
 
 
 def list_users(path: Path) -> dict[str, frozenset[str]]:
-    """Return, for each name that a file defines, all names in it whose code uses that one."""
+    """Return, for each name that a file defines, all names in the file whose code uses it."""
     module = _module(path)
     reached = {name: {statement.text for statement in module.reach({name})} for name in module.statements}
     return {
@@ -216,15 +216,15 @@ def list_users(path: Path) -> dict[str, frozenset[str]]:
 
 
 def hash_reached_code(text: str, about: Sequence[CheckIngredients], shorten: Callable[[str], str] = str) -> str:
-    """Return the hash of all code in a submission that these checks can reach, and of all that runs when it is imported.
+    """Return the hash of all code in a submission that these checks can reach, and of the code that runs when it is imported.
 
     Args:
-        shorten: Leaves out what is known not to matter in a statement.
+        shorten: Removes parts of a statement that are known not to matter.
     """
     if any(check.reads_text for check in about):
         return hash_parts([text])
     module = _parsed(text)
-    # A module's __getattr__ answers for names that stand nowhere in it.
+    # A module's __getattr__ answers for names that the module does not contain.
     names = frozenset({"__getattr__"}).union(*(check.names for check in about))
     reached = [statement.text for statement in module.reach(names, imports=True)]
     if any(check.reads_all for check in about) or any(map(READS_ALL.search, reached)):
@@ -249,7 +249,7 @@ def _is_check(name: str) -> bool:
 
 
 def find_question(home: AssignmentFiles, check: str) -> str:
-    """Return the question that a check is about; nothing if its decorators do not say it in so many letters."""
+    """Return the question of a check; nothing if its decorators do not name it as a literal."""
     suite, _, name = check.partition("/")
     asked = re.search(r"^@points\(.*question='([^']*)'", _module(home.checks[suite]).statements[name][-1].text, re.MULTILINE)
     return asked[1] if asked else ""
@@ -260,7 +260,7 @@ def _of_case(case: Case) -> str:
 
 
 def _settings(home: AssignmentFiles, checks: ParsedModule, name: str) -> list[str]:
-    """Return what assignment.toml says of a check's question, where it can change an outcome; of all that it could be about."""
+    """Return the settings of a check's question that can change an outcome; of all questions, if it is unknown."""
     words = {word for statement in checks.statements[name] for word in statement.words}
     limits = home.assignment.limits
     settings = [f"{limits.seconds} {limits.memory_mb} {limits.attachment_mb} {limits.budget}"]
@@ -276,12 +276,12 @@ class ParsedStatement(NamedTuple):
     """A statement at the top level of a file.
 
     Attributes:
-        line: Where it begins: what runs when the file is imported runs in this order.
-        text: Its code, without comments, layout and docstrings; only a check keeps its own.
-        words: The names that it uses or imports, those of variables among them, and its texts.
-        names: Those that it may look up in its file.
-        attributes: The names that it looks up in something.
-        computes_case: Whether it asks for a case by a name that does not stand there.
+        line: Its first line, which gives the order of execution at import.
+        text: Its code, without comments, layout and docstrings; only a check keeps its docstring.
+        words: All names that it uses or imports, including local variables, and its texts.
+        names: The names that it may look up in its file.
+        attributes: The names that it looks up as attributes.
+        computes_case: Whether it computes the name of a case.
     """
 
     line: int
@@ -297,13 +297,13 @@ def _module(path: Path) -> ParsedModule:
 
 
 class ParsedModule:
-    """A file of Python, read and not run.
+    """A Python file that was parsed, but not run.
 
     Attributes:
-        statements: Those that define a name, by this name.
-        effects: Those that do more, when the file is imported, than to define names, or that pytest uses by itself.
+        statements: The statements that define each name.
+        effects: Statements that do more than define names when the file is imported, or that pytest uses by itself.
         imports: The modules that it imports.
-        at_import: What each statement runs when the file is imported and could fail then, reached or not.
+        at_import: The code that each statement runs at import, and that could fail, whether reached or not.
     """
 
     def __init__(self, text: str) -> None:
@@ -311,12 +311,12 @@ class ParsedModule:
         self.statements: dict[str, list[ParsedStatement]] = {}
         self.effects: list[ParsedStatement] = []
         self.imports: list[str] = []
-        ours: frozenset[str] = frozenset()  # names that are imported from the kit, which has no effects
+        ours: frozenset[str] = frozenset()  # names imported from the kit, whose imports have no effects
         lines = text.split("\n")
         for node in ast.parse(text).body:
             first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
             part = _part("\n".join(lines[first - 1 : node.end_lineno]), ours) or _part(ast.unparse(node), ours)
-            assert part is not None  # what ast.unparse writes of a statement is one statement
+            assert part is not None  # ast.unparse makes one statement from one statement
             ours |= part.ours
             self.imports += part.imports
             self.at_import += part.at_import
@@ -330,13 +330,13 @@ class ParsedModule:
         return [*(statement for group in self.statements.values() for statement in group), *self.effects]
 
     def reach(self, names: Iterable[str], imports: bool = False, fixtures: bool = False) -> list[ParsedStatement]:
-        """Return the statements that define these names, those with effects, and all that they use.
+        """Return the statements that define these names, those with effects, and everything that they use.
 
-        They are as they stand in the file. Names that the file does not define are left out.
+        They are in the order of the file. Names that the file does not define are ignored.
 
         Args:
-            imports: Whether to name each imported module as well, since it is run too.
-            fixtures: Whether a parameter or a text may stand for what the file defines by that name, as for pytest.
+            imports: Whether to include the name of each imported module, because it runs, too.
+            fixtures: Whether a parameter or a text may refer to a definition with that name, as in pytest.
         """
 
         def used(statements: Iterable[ParsedStatement]) -> set[str]:
@@ -358,15 +358,15 @@ _parsed = lru_cache(16)(ParsedModule)
 
 
 class StatementCode(NamedTuple):
-    """What is to know of a statement at the top level of a file, wherever it stands.
+    """Facts about a statement at the top level of a file, independent of its place.
 
     Attributes:
-        code: It, without comments, layout and docstrings; only a check keeps its own.
-        defined: Each name that it defines, and the code that does it.
+        code: Its code, without comments, layout and docstrings; only a check keeps its docstring.
+        defined: Each name that it defines, with the defining code.
         imports: The modules that it imports.
         ours: The names that it imports from the kit.
-        has_effect: Whether it may do more than to define names.
-        at_import: Its code without the bodies of functions; nothing for a value that is written out.
+        has_effect: Whether it may do more than define names.
+        at_import: Its code without function bodies; empty for a literal value.
     """
 
     code: str
@@ -379,9 +379,9 @@ class StatementCode(NamedTuple):
 
 @cache
 def _part(text: str, ours: frozenset[str]) -> StatementCode | None:
-    """Return the facts about a statement; None for a text that is not just one.
+    """Return the facts about a statement; None if the text is not exactly one statement.
 
-    They are cached: a file's variants share all statements but one or two.
+    They are cached: the variants of a file share all statements except one or two.
 
     Args:
         ours: The names that were imported from the kit before.
@@ -390,7 +390,7 @@ def _part(text: str, ours: frozenset[str]) -> StatementCode | None:
         (node,) = ast.parse(text).body
     except (SyntaxError, ValueError):
         return None
-    if not _is_check(getattr(node, "name", "")):  # whose docstring is its title
+    if not _is_check(getattr(node, "name", "")):  # the docstring of a check is its title
         node = drop_docstrings(node)
     parts = list(_run_at_import(node))
     imports: list[str] = []
@@ -407,7 +407,7 @@ def _part(text: str, ours: frozenset[str]) -> StatementCode | None:
 
 
 def _run_text(node: ast.stmt) -> tuple[str, ...]:
-    """Return what of a statement runs when its file is imported, unless that is only a value written out. Changes the node."""
+    """Return the code of a statement that runs at import, unless it is only a literal. Changes the node."""
     if isinstance(node, ast.Assign):
         with contextlib.suppress(ValueError):
             ast.literal_eval(node.value)
@@ -421,7 +421,7 @@ def _run_text(node: ast.stmt) -> tuple[str, ...]:
 
 
 def _defined(node: ast.stmt) -> Iterator[tuple[str, str]]:
-    """Yield each name that a statement defines, and the code that does it."""
+    """Yield each name that a statement defines, with the defining code."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield node.name, ast.unparse(node)
     elif isinstance(node, ast.Import):
@@ -460,7 +460,7 @@ def _statement(line: int, text: str) -> ParsedStatement:
 
 
 def _list_globals(table: symtable.SymbolTable) -> Iterator[str]:
-    """Yield the names that code looks up in its file: those that are not variables of a function."""
+    """Yield the names that code looks up in its file, that is, all except local variables."""
     for symbol in table.get_symbols():
         if symbol.is_global() or (symbol.is_referenced() and table.get_type() in ("module", "class")):
             yield symbol.get_name()
@@ -469,7 +469,7 @@ def _list_globals(table: symtable.SymbolTable) -> Iterator[str]:
 
 
 def _run_at_import(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the parts of a statement that are run when its file is imported: not the bodies of functions."""
+    """Yield the parts of a statement that run at import, without function bodies."""
     yield node
     for field, value in ast.iter_fields(node):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and field in ("body", "returns"):
@@ -480,15 +480,15 @@ def _run_at_import(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _has_effect(node: ast.stmt, parts: list[ast.AST], ours: set[str]) -> bool:
-    """Return whether a statement may do more than to define the names that `_defined` finds.
+    """Return whether a statement may do more than define the names that `_defined` finds.
 
     Args:
-        parts: The parts of it that are run.
+        parts: The parts of it that run.
     """
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         return False
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        return True  # for what would it be there?
+        return True  # otherwise it would be useless
     if any(PYTEST_USES.match(name) for name, _ in _defined(node)):
         return True
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -499,7 +499,7 @@ def _has_effect(node: ast.stmt, parts: list[ast.AST], ours: set[str]) -> bool:
 
 
 def _acts(node: ast.AST, ours: set[str]) -> bool:
-    """Return whether running this part may do more than to make a value: a call, or a change of something else."""
+    """Return whether running this part may do more than make a value: call something, or change something else."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return not all(_harmless(decorator, ours) for decorator in node.decorator_list)
     if isinstance(node, ast.Call):
@@ -509,7 +509,7 @@ def _acts(node: ast.AST, ours: set[str]) -> bool:
 
 
 def _harmless(called: ast.expr, ours: set[str]) -> bool:
-    """Return whether a call, or a decorator, only returns something."""
+    """Return whether a call or decorator has no side effects."""
     name, text = ast.unparse(called.func if isinstance(called, ast.Call) else called), ast.unparse(called)
     implicit = "fixture" in name and ("autouse" in text or "name=" in text)
     return (name in ours or HARMLESS.fullmatch(name) is not None) and not implicit

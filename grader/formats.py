@@ -1,4 +1,4 @@
-"""All formats of a report in one place: `grade --format` offers what stands here, and nothing else."""
+"""All formats of a report: `grade --format` offers exactly the formats listed here."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from grader.assignment import Assignment
     from grader.report.model import Report
 
-# By format, how a file of it is called. Of these the first four show what the report holds, unless they are for a student; what
-# is made for a platform shows what a student may see, always.
+# The file ending of each format. The first four show the whole report, unless they are for a student. Formats for platforms
+# always show only what a student may see.
 ENDINGS = {"text": "txt", "html": "html", "json": "json", "csv": "csv", "junit": "xml"}
 ENDINGS |= {name: platform.ENDING for name, platform in PLATFORMS.items()}
-# By format, the module in `report` that makes it, and the function: found by name, so that a change of one concerns no other.
+# The module in `report` and the function that make each format. They are imported by name, so that a change in one format
+# reruns no test of another.
 RENDERERS = {
     "text": ("terminal", "render_plain"),
     "html": ("page", "render"),

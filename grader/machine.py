@@ -1,4 +1,4 @@
-"""What this machine, or the container around the grader, has for a grading."""
+"""Memory and cores of this machine, or of the container around the grader."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-JUDGE_MB = 260  # of a judge that is a copy of another one, and of its copy of the sandbox's server, with all it may import
-UNLIMITED = 1 << 40  # bytes; the first version of cgroups says "no limit" by a number beyond this
+JUDGE_MB = 260  # memory of a copied judge and its copied sandbox server, with everything that they may import
+UNLIMITED = 1 << 40  # bytes; cgroups v1 reports "no limit" as a number above this
 FIRST_ROOTS, SECOND_ROOTS = ("/sys/fs/cgroup/memory",), ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")  # by version
-# By the files of a cgroup, of the second and the first version: its limit, what it uses, and what of that is only a cache.
+# Files of a cgroup (v2, then v1): its limit, its use, and the part of its use that is only a cache.
 FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -23,13 +23,13 @@ def count_cores() -> int:
 
 
 def read_memory_limit_mb() -> int | None:
-    """Return what the container allows all processes together, in MB; None when it sets no limit."""
+    """Return the memory limit of the container in MB; None if it sets no limit."""
     limits = [limit for limit, _ in _find_limits()]
     return min(limits) >> 20 if limits else None
 
 
 def read_free_memory_mb() -> int | None:
-    """Return how many MB processes could still use together, here and in the container; None where nobody says."""
+    """Return how many MB are still free on the machine and in the container; None if unknown."""
     free = [limit - used for limit, used in _find_limits()]
     with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/meminfo") as lines:
         free += [int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")]
@@ -37,9 +37,9 @@ def read_free_memory_mb() -> int | None:
 
 
 def count_fitting_workers(memory_mb: int) -> int | None:
-    """Return how many submissions can be graded at the same time if each call uses `memory_mb`; None if nobody knows.
+    """Return how many submissions can be graded at the same time if each call uses `memory_mb`; None if unknown.
 
-    It is at least one. The judge and the server that all of them are copies of are there already.
+    At least one. The judge and the server that the workers are copied from exist already.
     """
     free = read_free_memory_mb()
     return None if free is None else max(free // (memory_mb + JUDGE_MB), 1)

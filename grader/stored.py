@@ -1,4 +1,4 @@
-"""Files that one version of the kit writes and another one reads."""
+"""Files that one version of the kit writes and a later one may read."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ OTHER_FORMAT = "other_format"
 
 
 class StoredModel(BaseModel):
-    """The content of a file that a later kit may read: one of a newer format is refused, one of an older is brought up to date.
+    """The content of a file that a later kit may read. A newer format is refused, an older one is converted.
 
     Attributes:
         schema_version: The version of the format. A subclass whose format has changed gives it a higher default.
     """
 
-    model_config = ConfigDict(allow_inf_nan=False)  # for which JSON has no word
+    model_config = ConfigDict(allow_inf_nan=False)  # JSON has no NaN or infinity
 
     schema_version: int = 1
 
@@ -37,12 +37,12 @@ class StoredModel(BaseModel):
             return data
         try:
             return cls.migrate(data) | {"schema_version": newest}
-        except (LookupError, TypeError, AttributeError) as error:  # a part of it is not what it was in this format
+        except (LookupError, TypeError, AttributeError) as error:  # a part of it does not match this format
             raise ValueError(f"it does not match format {version}: {error}") from error
 
     @classmethod
     def migrate(cls, data: dict[str, Any]) -> dict[str, Any]:
-        """Return the content of an older file, which has its `schema_version`, as the newest format has it."""
+        """Return the content of an older file, with its `schema_version`, converted to the newest format."""
         raise NotImplementedError(f"{cls.__name__} has had one format only")
 
 
@@ -54,7 +54,7 @@ def read_stored(path: Path, kind: type[Stored]) -> Stored:
 
     Raises:
         OSError: If it cannot be read.
-        UsageError: If it is of another format, or damaged.
+        UsageError: If it has another format, or is damaged.
     """
     if path.exists() and not path.is_file():
         raise UsageError(f"{path} is not an ordinary file; remove it, and run the same command again")

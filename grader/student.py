@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="also write the report to this file as a page, with the learning curves"
     )
-    parser.add_argument("--show", metavar="QUESTION", help="show as tables what a failing check compares")
+    parser.add_argument("--show", metavar="QUESTION", help="show the values that a failing check compares, as tables")
     parser.add_argument(
         "--debug", metavar="QUESTION", help="step through the failing cases of a question in pdb, without limits"
     )
@@ -127,7 +127,7 @@ def _watch(home: AssignmentFiles, submission: Path, questions: Sequence[str], op
     except KeyboardInterrupt:
         return STOPPED
     finally:
-        page.rendered = _page_for_student  # which does not wait for further saves
+        page.rendered = _page_for_student  # a page that does not wait for further saves
         for report in last:
             page(report)
     for file in (kept, page):
@@ -136,7 +136,7 @@ def _watch(home: AssignmentFiles, submission: Path, questions: Sequence[str], op
 
 
 def _tell_closer(report: Report, home: AssignmentFiles, options: argparse.Namespace) -> None:
-    """Print the commands that look closer at what is to be fixed first, if there is anything to look at."""
+    """Print the commands that look closer at the question to fix first, if there is something to see."""
     from grader.report import terminal
 
     _, first = terminal.find_next_step(report)
@@ -149,12 +149,12 @@ def _tell_closer(report: Report, home: AssignmentFiles, options: argparse.Namesp
 
 
 def _quote(path: str) -> str:
-    """Return a path as the shell of this system takes it for one word."""
+    """Return a path quoted for the shell of this system."""
     return subprocess.list2cmdline([path]) if sys.platform == "win32" else shlex.quote(path)
 
 
 def _asked(words: Sequence[str]) -> tuple[AssignmentFiles, list[str]]:
-    """Return the assignment that a student's words name, if they have to, and the questions."""
+    """Return the assignment and the questions that the command line names; a single assignment need not be named."""
     from grader.assignment import AssignmentFiles, list_assignments
     from grader.desk.asked import find_questions
 
@@ -168,7 +168,7 @@ def _asked(words: Sequence[str]) -> tuple[AssignmentFiles, list[str]]:
 
 
 def _look_closer(options: argparse.Namespace) -> int:
-    """Show or debug one question of a student's; return the exit code."""
+    """Show or debug one question of the submission; return the exit code."""
     from grader.assignment import UsageError
     from grader.desk.look import NothingToInspect, find_failing_checks, make_console
 

@@ -1,7 +1,7 @@
 """Read a submission: a Python file or a notebook, alone, in a folder or in a zip, and its attachments.
 
-Nothing is parsed here: a worker reads a zip (sandbox/parsing.py). Of source code, regular expressions find the encoding, in the
-first two lines and in time that grows with their length alone.
+Nothing is parsed here: a worker reads a zip (sandbox/parsing.py). The encoding of source code is found by regular expressions,
+which read only the first two lines, in linear time.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ MAX_BYTES = {".py": 1 << 20, ".ipynb": 64 << 20, ".zip": 256 << 20}  # a noteboo
 MAX_DEPTH = 4
 MAX_FILES = 10_000
 NOTEBOOK = ".ipynb"
-# In which a file may be written beside UTF-8, if it says so: a character is a byte, and those of Python are what they seem.
+# Encodings that a file may declare instead of UTF-8: each character is one byte, and ASCII characters mean themselves.
 CHARSETS = ("ascii", "iso8859-1", "iso8859-2", "iso8859-15", "cp1250", "cp1251", "cp1252", "koi8-r")
 DECLARED = re.compile(r"([ \t\f]*#.*?coding[:=][ \t]*)[-\w.]+")
-# What editors, systems and Python leave beside a submission.
+# Files that editors, systems and Python leave next to a submission.
 NOT_HANDED_IN = ("__MACOSX", "__pycache__", "node_modules", "site-packages", "venv")
 
 
@@ -41,12 +41,12 @@ class SubmittedFile:
     """One submitted file.
 
     Attributes:
-        name: Where it lies, in words.
+        name: Its path, for messages.
         content: Its bytes.
         notebook: Whether it is a notebook.
         path: None if it is in a zip.
-        attachments: By name, the content of each allowed file beside it, or in words why it was
-            refused.
+        attachments: For each allowed file next to it, by name, its content, or the reason why it
+            was refused.
     """
 
     name: str
@@ -62,7 +62,7 @@ class AttachmentRules:
 
     Attributes:
         names: Their names.
-        most: How large each may be, in bytes.
+        most: Maximum size of each, in bytes.
     """
 
     names: Sequence[str] = ()
@@ -72,28 +72,27 @@ class AttachmentRules:
 def read_submission(
     path: Path, name: str, allowed: AttachmentRules = AttachmentRules(), parser: FileParser | None = None
 ) -> list[SubmittedFile]:
-    """Return the file to grade; or two, for when the first is only the stub.
+    """Return the file to grade; or two, in case the first is only the stub.
 
-    The two are a file called `name` and the notebook beside it.
+    The two are a file called `name` and the notebook next to it.
 
     Args:
         path: A file of Python or a notebook, whatever its name; a folder or a zip that holds `name`
             or a notebook, at most four folders deep, as downloads of Gradescope do; or a folder
             with a zip and neither of them.
-        allowed: The files that are taken along from the same folder.
-        parser: Has a zip read by a worker; by default, one of a sandbox that is started for this
-            zip alone.
+        allowed: The files that are read from the same folder as attachments.
+        parser: Asks a worker to read a zip; by default, a sandbox is started for this zip alone.
 
     Raises:
-        UsageError: If there is none, several could be meant, or it is not an ordinary file, or too
-            large.
-        SandboxFault: If a zip is to be read, and the sandbox itself fails.
+        UsageError: If there is no such file, if there are several, or if it is too large or not
+            an ordinary file.
+        SandboxFault: If the sandbox itself fails while a zip is read.
     """
     if path.is_dir():
         files = _in_folder(path)
         packed = [entry for entry in files if entry.suffix.lower() == ".zip"]
         if len(packed) == 1 and not any(entry.name == name or entry.suffix.lower() == NOTEBOOK for entry in files):
-            return read_submission(path / packed[0], name, allowed, parser)  # as platforms hand it on that do not unpack it
+            return read_submission(path / packed[0], name, allowed, parser)  # from a platform that does not unpack zips
         return _choose(files, path, name, allowed)
     if not path.exists() and not path.is_symlink():
         near = difflib.get_close_matches(path.name, _names(path.parent), n=1) if path.parent.is_dir() else []
@@ -107,7 +106,7 @@ def read_submission(
 
 
 def expand_paths(path: Path, name: str) -> list[Path]:
-    """Return the submissions that a path stands for: itself, or each of a class's that Gradescope exported into one folder."""
+    """Return the submissions at a path: the path itself, or all submissions in a folder that Gradescope exported."""
     if not path.is_dir() or (path / name).exists():
         return [path]
     folders = sorted(folder for folder in path.glob("submission_*") if folder.is_dir())
@@ -115,7 +114,7 @@ def expand_paths(path: Path, name: str) -> list[Path]:
 
 
 def stage_submission(content: bytes, path: Path) -> Path:
-    """Write what workers shall see of a submission, readable for all users whatever the umask, and return its path."""
+    """Write the file that workers read, readable for all users whatever the umask, and return its path."""
     path.write_bytes(content)
     path.parent.chmod(0o755)
     path.chmod(0o644)
@@ -127,7 +126,7 @@ Opener = Callable[[int], bytes]
 
 
 def _choose(files: dict[PurePosixPath, Opener], path: Path, name: str, allowed: AttachmentRules) -> list[SubmittedFile]:
-    """Return what to grade of all that a folder or a zip holds; see `read_submission`."""
+    """Return the files of a folder or zip that are graded; see `read_submission`."""
     python = _outermost([entry for entry in files if entry.name == name])
     notebooks = _outermost([entry for entry in files if entry.suffix.lower() == NOTEBOOK])
     notebooks = [entry for entry in notebooks if entry.stem == PurePosixPath(name).stem] or notebooks
@@ -151,7 +150,7 @@ def _choose(files: dict[PurePosixPath, Opener], path: Path, name: str, allowed: 
 
 
 def _attached(openers: dict[str, Opener], most: int) -> dict[str, bytes | str]:
-    """Return by name what is in these files, or in words why it was refused: that costs nothing else."""
+    """Return the content of these files by name, or the reason why one was refused; this affects no other file."""
     found: dict[str, bytes | str] = {}
     for name, opener in openers.items():
         try:
@@ -168,13 +167,13 @@ def _attached(openers: dict[str, Opener], most: int) -> dict[str, bytes | str]:
 
 
 def _outermost(entries: list[PurePosixPath]) -> list[PurePosixPath]:
-    """Return those in the fewest folders: deeper ones are copies, or somebody's back-up."""
+    """Return the files in the fewest folders: deeper ones are copies or backups."""
     least = min((len(entry.parts) for entry in entries), default=0)
     return sorted(entry for entry in entries if len(entry.parts) == least)
 
 
 def _in_folder(folder: Path) -> dict[PurePosixPath, Opener]:
-    """Return whatever is no folder below this one. Links to folders are not followed."""
+    """Return all files below this folder. Links to folders are not followed."""
 
     def below(inside: Path, depth: int) -> Iterator[Path]:
         try:
@@ -198,7 +197,7 @@ def _in_folder(folder: Path) -> dict[PurePosixPath, Opener]:
 
 
 class _Damaged(UsageError):
-    """A zip, or a file in it, that a worker could not take apart."""
+    """A zip, or a file in it, that a worker could not read."""
 
     def __init__(self, path: Path, why: object) -> None:
         super().__init__(f"{path} cannot be read as a zip: {why}")
@@ -206,7 +205,7 @@ class _Damaged(UsageError):
 
 
 def _read_zip(path: Path, name: str, allowed: AttachmentRules, parser: FileParser | None) -> list[SubmittedFile]:
-    """Return what to grade of a zip; see `read_submission`."""
+    """Return the files of a zip that are graded; see `read_submission`."""
     from grader.sandbox.parsing import OwnParser, TooManyFiles, Unreadable
 
     with _open(path) as file, contextlib.ExitStack() as kept:
@@ -263,16 +262,16 @@ def _read(name: str, opener: Opener, suffix: str, path: Path | None, attachments
     if len(content) > most:
         hint = "clear its outputs" if suffix == NOTEBOOK else "submit source code only"
         raise UsageError(f"{name} is larger than {most >> 20} MB; {hint}")
-    # A notebook under another name: no Python begins like this.
+    # A notebook with another file name: no Python file begins like this.
     renamed = content.lstrip()[:1] == b"{" and b'"cells"' in content
     notebook = suffix == NOTEBOOK or renamed
     return SubmittedFile(name, content if notebook else _as_utf8(name, content), notebook, path, attachments)
 
 
 def _as_utf8(name: str, content: bytes) -> bytes:
-    """Return source code in UTF-8, so that whoever reads it reads the same; no encoding may hide what it says.
+    """Return source code in UTF-8, so that every reader sees the same text and no encoding can hide code.
 
-    What Python itself would refuse stays as it is, for Python to say where.
+    Code that Python itself would refuse stays as it is: Python will name the place.
     """
     head = re.split(rb"\r\n?|\n", content)[:2]
     readable = re.sub(rb"[\x80-\xff]", b"?", b"\n".join(head).removeprefix(codecs.BOM_UTF8))  # as the C parser looks for it

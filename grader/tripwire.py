@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Sequence
 from pathlib import Path
 
-# Names that libraries import if they are there, and Python when it starts.
+# Modules that libraries, or Python at its start, import if they exist.
 BY_CHANCE = (
     *("sitecustomize", "usercustomize", "gym", "gymnasium", "IPython", "tqdm", "pandas", "cupy", "jax", "numba", "pygame"),
     *("tensorboard", "dill", "opt_einsum"),
@@ -33,10 +33,10 @@ class Tripwire:
     """One such submission.
 
     Args:
-        folders: Where no confined worker may write, and the server or the judge can.
+        folders: Folders where server and judge can write, and a confined worker must not.
 
     Attributes:
-        source: Its text.
+        source: Its source code.
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
@@ -46,12 +46,12 @@ class Tripwire:
         self.source = SOURCE.format(places=[str(place) for place in self._places], token=token)
 
     def find_mark(self) -> str:
-        """Return the name of the module that ran where it could write; "" if none has."""
+        """Return the name of the module that ran unconfined; "" if none did."""
         texts = [place.read_text(encoding="utf-8", errors="replace") for place in self._places if place.exists()]
         return next((text.partition("\n")[0] for text in texts), "")
 
     def has_run(self, output: str) -> bool:
-        """Return whether a call that printed this has run it."""
+        """Return whether the call that printed this output ran the submission."""
         return self._token in output
 
     def remove_marks(self) -> None:

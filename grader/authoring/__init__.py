@@ -1,1 +1,1 @@
-"""What an author gets from a solution: the stub, the notebook, the answers; and a new assignment to begin with."""
+"""Make an assignment: the stub, the notebook and the answers from a solution; and a new assignment to start from."""

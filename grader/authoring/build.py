@@ -1,4 +1,4 @@
-"""Regenerating what is made from solutions/: stub and notebook, the cases with their answers, and what mistakes show."""
+"""Regenerate everything that is made from solutions/: stub, notebook, cases with answers, and the evidence of mistakes."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from grader.report.model import write_atomically
 from grader.sandbox.wire import ValueRefused
 from grader.sandbox.worker import hash_functions
 
-WORTH_A_WORKER = 8  # mistakes: a copy of the grader costs as much as trying some of them
+WORTH_A_WORKER = 8  # mistakes per worker: starting a copy of the grader costs as much as trying some mistakes
 DEFAULT_SEED = 1
-MAX_CASE = 250_000  # characters of a case with its answer: people read them, and every clone holds them
-SECONDS = 60  # wall clock of one case on the solution
+MAX_CASE = 250_000  # characters of a case with its answer: people read it, and every clone contains it
+SECONDS = 60  # seconds (wall clock) for one case on the solution
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class BuildOptions:
 
     Attributes:
         check: Whether to write nothing.
-        seed: Of the hidden cases; by default, the one in the file.
-        mistakes: Whether to bring the files of mistakes up to date, which takes longest.
-        workers: How many mistakes to try at a time.
-        report: Is passed a line for each case whose inputs or answer are others now: by how much, and for which checks; and
-            one on the pairs of mistakes that were tried.
+        seed: The seed of the hidden cases; by default, the one in the file.
+        mistakes: Whether to update the files of mistakes, which takes longest.
+        workers: How many mistakes to try at the same time.
+        report: Called with a line for each case whose inputs or answer have changed (by how much, and for which checks),
+            and with a line about the tried pairs of mistakes.
     """
 
     check: bool = False
@@ -59,18 +59,18 @@ class BuildOptions:
 
 
 def build(root: Path, name: str, options: BuildOptions | None = None, harness: Harness | None = None) -> list[Path]:
-    """Bring stub, notebook, answers and the record of mistakes of an assignment up to date; return the files that were not.
+    """Update stub, notebook, answers and the evidence of mistakes of an assignment; return the files that were stale.
 
-    A stored number stays where the new one agrees as closely as checks compare: last digits differ from machine to machine.
+    A stored number stays if the new one agrees within the tolerance of the checks: last digits differ between machines.
 
     Args:
         root: The kit's folder.
         name: The assignment.
         options: How it is built.
-        harness: One that is open already; by default, build opens one of its own.
+        harness: An open harness; by default, a new one is opened.
 
     Raises:
-        UsageError: If something that only an instructor can mend is in the way.
+        UsageError: If an author has to correct something first.
     """
     options = options or BuildOptions()
     check = options.check
@@ -102,7 +102,7 @@ def build(root: Path, name: str, options: BuildOptions | None = None, harness: H
 
 
 def _from_trials(harness: Harness, recipes: list[CaseRecipe], stub: dict[str, str], options: BuildOptions) -> list[Path]:
-    """Bring up to date what depends on running the solution and the mistakes; see `build`."""
+    """Update the files that depend on running the solution and the mistakes; see `build`."""
     home, check, seed = harness.home, options.check, options.seed
     name, stale = home.assignment.name, []
     for suite in SUITES:
@@ -148,7 +148,7 @@ def _from_trials(harness: Harness, recipes: list[CaseRecipe], stub: dict[str, st
 
 
 def mistakes_agree(old: dict[str, Mistake], new: dict[str, Mistake]) -> bool:
-    """Return whether two records of mistakes agree; where either says that chance decides, in failing alone."""
+    """Return whether two records of mistakes agree; if one says that chance decides, only the failure must agree."""
     if [(was.id, was.question, was.hint) for was in old.values()] != [(now.id, now.question, now.hint) for now in new.values()]:
         return False
     return all(
@@ -168,7 +168,7 @@ def _alike(was: Any, now: Any) -> bool:
 
 
 def _kept(was: Mistake | None, now: Mistake) -> Mistake:
-    """Return a record of a mistake with what the old one says where they agree."""
+    """Return a record of a mistake, with the old values wherever both agree."""
     before = was.shows if was else {}
     random = {check for check, saw in now.shows.items() if UNPREDICTABLE in (saw, before.get(check))}
     kept = {check for check in (now.shows.keys() & before.keys()) - random if _alike(before[check], now.shows[check])}
@@ -181,7 +181,7 @@ def _kept(was: Mistake | None, now: Mistake) -> Mistake:
 
 
 def solve_cases(harness: Harness, cases: dict[str, Case]) -> dict[str, Case]:
-    """Return the cases with the answers that the solution's drivers give, computed in the sandbox."""
+    """Return the cases with the answers of the solution, computed in the sandbox."""
     solved, home = {}, harness.home
     harness.warm_up()
     submission = harness.place((home.solution / home.assignment.submission).read_bytes())
@@ -199,7 +199,7 @@ def solve_cases(harness: Harness, cases: dict[str, Case]) -> dict[str, Case]:
         solved[key] = replace(case, answer=reply.facts, influences=_measure(harness, submission, case))
         try:
             size = len(answers.render_answers("", SuiteAnswers(0, {key: solved[key]}, {})))
-        except ValueError as error:  # of numbers that JSON cannot hold, and that no answer can agree with
+        except ValueError as error:  # names of facts with NaN or infinity, which JSON cannot hold and no answer can equal
             bad = ", ".join(map(str, list_unstorable(reply.facts))) or "its inputs"
             raise UsageError(
                 f"case {key}: the solution answers with NaN or infinity in {bad}, which cannot be stored; "
@@ -211,11 +211,11 @@ def solve_cases(harness: Harness, cases: dict[str, Case]) -> dict[str, Case]:
 
 
 def _measure(harness: Harness, submission: Path, case: Case) -> Influences:
-    """Return what the solution's answer to a case depends on, for the inputs that the case nudges."""
+    """Return how the solution's answer depends on the inputs that the case nudges."""
     if not case.nudges:
         return {}
     if unknown := case.nudges.keys() - case.inputs.keys():
-        raise UsageError(f"case {case.name}: nudges {min(unknown)!r}, which is not an input of it")
+        raise UsageError(f"case {case.name}: nudges names {min(unknown)!r}, which is not one of its inputs")
     if (count := sum(1 for _ in list_nudges(case.inputs, case.nudges))) > MAX_NUDGES:
         raise UsageError(f"case {case.name}: nudges {count} rows, at most {MAX_NUDGES}; use a smaller case")
 
@@ -224,11 +224,11 @@ def _measure(harness: Harness, submission: Path, case: Case) -> Influences:
 
     facts = call(case.inputs)
     if difference(facts, call(case.inputs, seed=1), equal_nan=True) is not None:
-        raise UsageError(f"case {case.name}: chance decides about its answer, so that nudges would show nothing")
+        raise UsageError(f"case {case.name}: its answer depends on chance, so nudges would show nothing")
     found = measure_influences(list_outputs(facts), call, case.inputs, case.nudges)
     if not found:
-        raise UsageError(f"case {case.name}: nudges move no number of its answer, of arrays of at most {MAX_OUTPUT}")
-    # Half precision suffices: influences are compared to within percents.
+        raise UsageError(f"case {case.name}: nudges change no number of its answer (in arrays of at most {MAX_OUTPUT} numbers)")
+    # Half precision is enough: influences are compared within a few percent.
     return {name: {output: matrix.astype(np.float16) for output, matrix in of.items()} for name, of in found.items()}
 
 
@@ -239,9 +239,9 @@ def render_notebook(home: AssignmentFiles) -> str | None:
 
 
 def _keep_work(home: AssignmentFiles, stub: str) -> None:
-    """Raise UsageError if the stub's file holds more than a stub.
+    """Raise UsageError if the stub's file has been edited.
 
-    It is somebody's work then, which must not be lost.
+    Then it is somebody's work, which must not be lost.
     """
     old = _old(home.answers["visible"], home.assignment.name)
     if old is None or not home.stub.is_file():
@@ -263,16 +263,16 @@ def _old(path: Path, name: str) -> SuiteAnswers | None:
 
 
 class _Tolerances(TypedDict, total=False):
-    """What a check says of how closely two values must agree; see `difference`."""
+    """The tolerances of a check; see `difference`."""
 
     rtol: float
     atol: float
 
 
 def _tolerances(home: AssignmentFiles, suite: str) -> dict[str, _Tolerances]:
-    """Return by case the smallest tolerances that are written in a check which names it; without one, the default is meant."""
+    """Return, for each case, the smallest tolerances among the checks that name it, or the defaults."""
     found: dict[str, _Tolerances] = {}
-    with contextlib.suppress(SyntaxError, OSError):  # of checks, which trying them out will say
+    with contextlib.suppress(SyntaxError, OSError):  # running the checks will report these
         tree = ast.parse(home.checks[suite].read_text(encoding="utf-8"))
         for check in (node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))):
             nodes = list(ast.walk(check))
@@ -290,12 +290,12 @@ def _tolerances(home: AssignmentFiles, suite: str) -> dict[str, _Tolerances]:
 
 
 def _same(was: Case, now: Case, tolerance: _Tolerances) -> bool:
-    """Return whether a stored case can stay.
+    """Return whether a stored case can stay unchanged.
 
     Args:
         was: The stored case.
-        now: The same case as it is made now.
-        tolerance: The tolerance of its checks, where it is not the default.
+        now: The new version of the same case.
+        tolerance: The tolerance of its checks, if it is not the default.
     """
     return (
         (was.driver, was.question) == (now.driver, now.question)

@@ -1,4 +1,4 @@
-"""What a file of checks says of itself, read from its syntax: the checks with their points, and the cases that they name."""
+"""Read a file of checks from its syntax tree: the checks with their points, and the cases that they name."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ TAKE_A_CASE = {"expect", "case", "require"}  # methods of `student` whose first 
 
 
 class ReadCheck(NamedTuple):
-    """A check as its text declares it.
+    """A check, as declared in its source.
 
     Attributes:
-        points: None without @points; 0 where the number is not written out.
-        question: None where it is not written out.
-        several: Whether its points cannot be summed by reading: pytest makes several of it, or a number is computed.
+        points: None without @points; 0 if the number is not a literal.
+        question: None if it is not a literal.
+        several: Whether its points cannot be known by reading: pytest makes several checks of it, or a number is computed.
     """
 
     name: str
@@ -28,12 +28,12 @@ class ReadCheck(NamedTuple):
 
 
 class ReadCalls(NamedTuple):
-    """Which cases a file of checks may look at.
+    """The cases that a file of checks may use.
 
     Attributes:
-        cases: Those that calls name by a text, with the line of the call.
-        texts: All texts of the file: a case that is none of them is used by no check, unless names are `computed`.
-        computed: Whether a name of a case is put together when the check runs.
+        cases: The cases that calls name by a literal, with the line of the call.
+        texts: All string literals of the file. A case that is not among them is unused, unless names are `computed`.
+        computed: Whether the name of a case is computed at run time.
     """
 
     cases: list[tuple[str, int]]
@@ -42,7 +42,7 @@ class ReadCalls(NamedTuple):
 
 
 def list_checks(path: Path) -> list[ReadCheck]:
-    """Return the checks of a file: functions whose name begins with test, also those of classes."""
+    """Return the checks of a file: functions whose name begins with test, also in classes."""
     return list(_list_checks(ast.parse(path.read_text(encoding="utf-8")).body, ()))
 
 
@@ -59,7 +59,7 @@ def _read(node: ast.FunctionDef, decorators: tuple[ast.expr, ...]) -> ReadCheck:
     declared = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "points"]
     several = any(isinstance(call.func, ast.Attribute) and call.func.attr == "parametrize" for call in calls)
     if not declared:
-        # A decorator that is no call may be points(...) under a name of its own.
+        # A decorator that is not a call may be an alias of points(...).
         named = any(isinstance(each, ast.Name) for each in decorators)
         return ReadCheck(node.name, node.lineno, 0.0 if named else None, None, _has_words(node), several)
     given = {keyword.arg: keyword.value for keyword in declared[0].keywords}
@@ -75,7 +75,7 @@ def _has_words(node: ast.FunctionDef) -> bool:
 
 
 def read_calls(path: Path) -> ReadCalls:
-    """Return which cases a file of checks names."""
+    """Return the cases that a file of checks names."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     nodes = list(ast.walk(tree))
     cases: list[tuple[str, int]] = []
@@ -86,7 +86,7 @@ def read_calls(path: Path) -> ReadCalls:
                 case ast.Constant(value=str(name)):
                     cases.append((name, node.lineno))
                 case ast.Name():
-                    pass  # a parameter or a variable of a loop, whose values stand somewhere as texts
+                    pass  # a parameter or loop variable, whose values are literals somewhere in the file
                 case _:
                     computed = True
     texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}

@@ -1,4 +1,4 @@
-"""A new entry of mistakes.py, written as an author would: the file is changed as text, once, and the rest stays as it is."""
+"""Write a new entry into mistakes.py as an author would: the text is changed in one place, and the rest stays as it is."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 @dataclass(frozen=True)
 class NewMistake:
-    """A mistake that is to be declared.
+    """A mistake to be declared.
 
     Attributes:
         id: Its name.
-        function: The name of the definition that it is a form of.
-        hint: What a tutor would ask.
-        source: Where it is from.
-        edits: (old text, new text) of each edit of the solution's definition; none where it is declared by `text`.
+        function: The name of the definition that it changes.
+        hint: The question that a tutor would ask.
+        source: The origin of the mistake.
+        edits: (old text, new text) of each edit of the solution's definition; empty if `text` is declared instead.
         text: The whole definition.
         names: The names that the definition reads.
         hidden_only: Whether only hidden checks catch it.
@@ -69,13 +69,13 @@ class NewMistake:
 
 
 def _render_text(text: str) -> str:
-    """Return a text as it is written in Python, a string for each of its lines, and several for a long one."""
+    """Return Python source for a text: one string per line, several for a long line."""
     pieces = [piece for line in text.splitlines(keepends=True) or [""] for piece in _split(line)]
     return "\n        ".join(map(_quote, pieces))
 
 
 def _quote(text: str) -> str:
-    """Return a text as a string of Python, in double quotes where that is shorter; what cannot be printed is escaped."""
+    """Return a text as a Python string, in double quotes if that is shorter, with unprintable characters escaped."""
     made = repr(text)
     return f'"{made[1:-1]}"' if made[0] == "'" and '"' not in text else made
 
@@ -89,7 +89,7 @@ def _split(line: str) -> Iterator[str]:
 
 
 def require_free_name(home: AssignmentFiles, name: str) -> None:
-    """Raise UsageError unless a mistake can be called so."""
+    """Raise UsageError unless this is a valid and free name for a mistake."""
     if not NAME.fullmatch(name) or keyword.iskeyword(name):
         raise UsageError(f"a mistake cannot be called {name!r}; use a to z, 0 to 9 and _, as in last_row_left_out")
     path = home.solution / "mistakes.py"
@@ -112,18 +112,18 @@ def _list_names(tree: ast.Module) -> set[str]:
 
 
 def _list_imports(tree: ast.Module) -> dict[str, ast.stmt]:
-    """Return what is imported at the top level, by name."""
+    """Return the imports at the top level, by name."""
     imports = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     return {(alias.asname or alias.name).partition(".")[0]: node for node in imports for alias in node.names}
 
 
 def make_catalogue(home: AssignmentFiles, mistake: NewMistake) -> tuple[str, str, Variant]:
-    """Return the declaration, the new text of mistakes.py with it, and the variant of the solution that it makes.
+    """Return the declaration, the new text of mistakes.py, and the variant of the solution that the declaration makes.
 
-    The declaration stands after the last one of its question, or at the end.
+    The declaration is added after the last one of its question, or at the end.
 
     Raises:
-        UsageError: If the file with it would not be a catalogue.
+        UsageError: If the new file would not be a valid catalogue.
     """
     path = home.solution / "mistakes.py"
     text = path.read_text(encoding="utf-8") if path.is_file() else f'"""Mistakes of `{home.assignment.name}`."""\n'
@@ -137,7 +137,7 @@ def make_catalogue(home: AssignmentFiles, mistake: NewMistake) -> tuple[str, str
 
 
 def format_as_ruff(text: str, path: Path) -> str:
-    """Return code as `ruff format` leaves it in this file; as it is where ruff is not installed."""
+    """Return code as `ruff format` would format it in this file; unchanged if ruff is not installed."""
     if importlib.util.find_spec("ruff") is None:
         return text
     command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(path), "-"]
@@ -174,7 +174,7 @@ def _ends_in_edits(text: str) -> bool:
 
 
 def _import_from_catalogue(text: str, name: str) -> str:
-    """Return the file such that it imports a name of the module of catalogues."""
+    """Return the file, changed to import a name from the module of catalogues."""
     tree = ast.parse(text)
     found = next((node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == CATALOGUE), None)
     if found is None:
@@ -188,7 +188,7 @@ def _import_from_catalogue(text: str, name: str) -> str:
 
 
 def _add_import(text: str, line: str) -> str:
-    """Return the file with an import after those that it has, or after its docstring."""
+    """Return the file with one more import, after its imports or its docstring."""
     tree = ast.parse(text)
     imports = [node.end_lineno or 0 for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     docstring = [tree.body[0].end_lineno or 0] if ast.get_docstring(tree) is not None else []
@@ -199,7 +199,7 @@ def _add_import(text: str, line: str) -> str:
 
 
 def _import_what_is_read(text: str, home: AssignmentFiles, names: Iterable[str]) -> str:
-    """Return the file with those imports of the solution that a definition reads, and the file has not."""
+    """Return the file with the imports of the solution that a definition needs and the file lacks."""
     solution = ast.parse((home.solution / home.assignment.submission).read_text(encoding="utf-8"))
     known, own = _list_imports(solution), _list_names(ast.parse(text))
     for line in dict.fromkeys(ast.unparse(known[name]) for name in names if name in known and name not in own):
@@ -213,7 +213,7 @@ def _import_what_is_read(text: str, home: AssignmentFiles, names: Iterable[str])
 
 
 def _require_sound(home: AssignmentFiles, path: Path, text: str, mistake: NewMistake) -> Variant:
-    """Return the variant that the new declaration makes; raise UsageError if it is not all that is new in the catalogue."""
+    """Return the variant that the new declaration makes; raise UsageError if anything else in the catalogue changed."""
     before = {variant.id for variant in load_catalogue(home, "mistakes")}
     with tempfile.TemporaryDirectory(prefix="grader-") as folder:
         tried = copy.copy(home)

@@ -1,4 +1,4 @@
-"""What an author has slipped on, found all at once, by reading: nothing of the assignment runs but cases.py, as in a build."""
+"""Find all slips of an author at once, by reading the files: only cases.py is run, as in a build."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from grader.proof.catalogue import PARAMETERS, CatalogueError, Variant, load_cat
 from grader.proof.collateral import read_exceptions
 from grader.proof.mutants import read_survivors
 
-LARGE = 2_000_000  # bytes of answers or of what mistakes show: every clone and every zip holds them
+LARGE = 2_000_000  # bytes of a file of answers or evidence: every clone and every zip contains it
 
 
 def inspect_assignment(root: Path, name: str, stale: bool = True) -> list[Slip]:
-    """Return all slips in the files of an assignment, those of a kind together; of files that cannot be read, only these.
+    """Return all slips in the files of an assignment, sorted by kind; if files cannot be read, only those.
 
     Args:
         root: The kit's folder.
         name: The assignment.
-        stale: Whether to look for built files that are behind their sources.
+        stale: Whether to look for built files that are out of date.
 
     Raises:
         UsageError: If there is no such assignment.
@@ -70,7 +70,7 @@ def _find_missing(home: AssignmentFiles) -> Iterator[Slip]:
     try:
         home.support()
     except UsageError as error:
-        yield Slip(home.folder / "assignment.toml", 0, f"support names what is not there: {error}")
+        yield Slip(home.folder / "assignment.toml", 0, f"support names a missing file: {error}")
     if not (home.solution / "mistakes.py").is_file():
         yield Slip(
             home.solution / "mistakes.py", 0, "it is missing: nothing shows that the checks catch any mistake", stops=False
@@ -109,7 +109,7 @@ def _inspect_solution(home: AssignmentFiles) -> Iterator[Slip]:
 
 
 def _read_cases(home: AssignmentFiles) -> tuple[dict[str, CaseRecipe], list[Slip]]:
-    """Return the cases by name, and what is wrong with them."""
+    """Return the cases by name, and their slips."""
     path, drivers = home.solution / "cases.py", _functions(home.drivers)
     lines = _functions(path)
     slips = [Slip(path, line, f"a second case is called {name}; only the last one counts") for name, line in _doubles(path)]
@@ -166,7 +166,7 @@ def _inspect_checks(
 def _inspect_questions(
     home: AssignmentFiles, checks: Mapping[str, list[ReadCheck]], mistakes: list[Variant], whole: bool
 ) -> Iterator[Slip]:
-    """Yield questions that lack checks, points or mistakes; the last only if the catalogue was read as a `whole`."""
+    """Yield questions without checks or points; and without mistakes, if the `whole` catalogue could be read."""
     path = home.folder / "assignment.toml"
     for question in home.assignment.questions:
         line = find_question_line(path, question.id)
@@ -186,10 +186,10 @@ def _inspect_questions(
 
 
 def _read_catalogue(home: AssignmentFiles, blind: bool) -> tuple[list[Variant], list[Slip]]:
-    """Return the mistakes, and what is wrong with them and the alternatives.
+    """Return the mistakes, and the slips in mistakes and alternatives.
 
     Args:
-        blind: Whether a function that they are about is missing, which has been said.
+        blind: Whether a function that they change is missing, which has been reported.
     """
     slips: list[Slip] = []
     mistakes: list[Variant] = []
@@ -209,7 +209,7 @@ def _read_catalogue(home: AssignmentFiles, blind: bool) -> tuple[list[Variant], 
             mistakes = found
     for variant in {variant.idea: variant for variant in mistakes}.values():
         hint = variant.hint.strip()
-        fault = "is not one line" if "\n" in hint else "asks no question: nothing in it ends in ?" if "?" not in hint else ""
+        fault = "is not one line" if "\n" in hint else "is not a question: it has no ?" if "?" not in hint else ""
         if fault:
             path = home.solution / "mistakes.py"
             slips.append(Slip(path, _line_of_name(path, variant.idea), f"the hint of {variant.idea} {fault}", stops=False))
@@ -223,7 +223,7 @@ def _read_catalogue(home: AssignmentFiles, blind: bool) -> tuple[list[Variant], 
 
 
 def _find_strange_decorators(path: Path) -> Iterator[Slip]:
-    """Yield functions whose decorator looks like a declaration, and is none, so that they would be left out without a word."""
+    """Yield functions whose decorator only looks like a declaration, so that they would be ignored silently."""
     known = [name for name in PARAMETERS if name != "altered"]
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         for decorator in getattr(node, "decorator_list", []):
@@ -235,12 +235,12 @@ def _find_strange_decorators(path: Path) -> Iterator[Slip]:
 
 
 def _inspect_stored(home: AssignmentFiles) -> Iterator[Slip]:
-    """Yield answers that hold NaN, and files that have grown too large."""
+    """Yield answers that contain NaN, and files that are too large."""
     for path in home.answers.values():
-        with contextlib.suppress(OSError, KeyError, TypeError, ValueError):  # it is stale then
+        with contextlib.suppress(OSError, KeyError, TypeError, ValueError):  # then it is stale
             for name, case in answers.read_answers(path, home.assignment.name).cases.items():
                 if holds_nan(case.answer):
-                    yield Slip(path, 0, f"the answer of case {name} holds NaN, with which no other agrees", stops=False)
+                    yield Slip(path, 0, f"the answer of case {name} holds NaN, which equals no answer", stops=False)
     for path in (*home.answers.values(), *home.mistakes.values()):
         if path.is_file() and (size := path.stat().st_size) > LARGE:
             text = f"{size / 1e6:.1f} MB, which every clone and package holds: report fewer numbers from the drivers"
@@ -248,7 +248,7 @@ def _inspect_stored(home: AssignmentFiles) -> Iterator[Slip]:
 
 
 def _doubles(path: Path) -> Iterator[tuple[str, int]]:
-    """Yield each function that has the name of one above it, and its line."""
+    """Yield each function that has the same name as an earlier one, with its line."""
     seen: set[str] = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef):
@@ -271,7 +271,7 @@ def _functions(path: Path) -> dict[str, int]:
 
 
 def _line_of_name(path: Path, text: str) -> int:
-    """Return where the entry is declared with whose id a text begins; 0 if it names none."""
+    """Return the line of the entry whose id the text begins with; 0 if there is none."""
     name = re.match(r"\w+", text.removeprefix("two entries are called "))
     line = re.match(r".*, line (\d+):", text)
     return int(line[1]) if line else _functions(path).get(name[0], 0) if name else 0

@@ -1,8 +1,8 @@
-"""Where the files of an assignment mention a question: as an id, as the function that it is about, or in prose.
+"""Find the places where the files of an assignment mention a question: as an id, as its function, or in prose.
 
-A name that means one thing in all files (`get_returns`) is a mention wherever it stands as a whole word. A word that may mean
-something else (`total`, which is also a variable, a key of facts, English) is one only where it refers to the question: what a
-scope or an attribute means is read from the syntax tree, and prose counts where it is written as code.
+A name with only one meaning (`get_returns`) is a mention wherever it is a whole word. A word that may mean something else
+(`total` is also a variable, a key of facts, and English) is a mention only if it refers to the question: the syntax tree shows
+the meaning of names and attributes, and in prose, only words written as code count.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from dataclasses import dataclass
 
 Span = tuple[int, int]
 
-# Of each call in which an id stands: its keyword, and its position among the others.
+# For each call that takes an id: its keyword, and its position among the arguments.
 DECLARES = {"case": 1, "points": 1, "mistake": 0, "alternative": 0, "altered": 0}
-IDS = {"id", "needs", "pieces", "question"}  # of TOML, whose texts are ids of questions
-MODULES = {"submitted", "self", "cls"}  # by which drivers and notebooks reach what a student has written
+IDS = {"id", "needs", "pieces", "question"}  # keys in TOML whose texts are ids of questions
+MODULES = {"submitted", "self", "cls"}  # names by which drivers and notebooks reach a student's code
 READS = {"getattr", "setattr", "hasattr", "delattr"}
 TEXTS = {tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
 
 
 @dataclass(frozen=True)
 class Naming:
-    """What a name stands for in an assignment.
+    """The meanings of a name in an assignment.
 
     Attributes:
         name: The name.
-        is_id: Whether a question has it as its id.
+        is_id: Whether it is the id of a question.
         is_function: Whether a question is about a function or class of this name.
-        distinct: Whether it means nothing else in any file.
+        distinct: Whether it has no other meaning in any file.
     """
 
     name: str
@@ -47,12 +47,12 @@ class Naming:
 
     @property
     def id(self) -> re.Pattern[str]:
-        """The name in quotes, as an id; that of a function also as the beginning of one: `Model` in "Model.forward"."""
+        """The name in quotes, as an id; for a function, also as the beginning of an id: `Model` in "Model.forward"."""
         return re.compile(rf"""(?<=["']){re.escape(self.name)}(?=["']{self._or_dot})""")
 
     @property
     def heading(self) -> re.Pattern[str]:
-        """The name as an id in a comment: where a solution begins, and above what is about the question."""
+        """The name as an id in a comment: at the start of a solution, or in a heading about the question."""
         name = re.escape(self.name)
         return re.compile(rf"(?:(?<=# BEGIN SOLUTION )|(?<=^# )){name}(?=[ \t\r]*${self._or_dot})", re.MULTILINE)
 
@@ -70,7 +70,7 @@ class Naming:
 def means_only_one_thing(name: str, texts: Iterable[str]) -> bool:
     """Return whether a name can be replaced wherever it stands in these Python texts.
 
-    It cannot if it is a plain word, or an attribute or argument of something that none of them defines.
+    It cannot if it is a plain word, or an attribute or argument of something that none of these texts defines.
     """
     if re.fullmatch(r"[a-z]+", name):
         return False
@@ -83,13 +83,13 @@ def means_only_one_thing(name: str, texts: Iterable[str]) -> bool:
 
 
 def _reads_attribute(tree: ast.Module, name: str) -> bool:
-    """Return whether a module reads an attribute of this name of something else than a submission or an object of its own."""
+    """Return whether a module reads an attribute with this name from anything except a submission or its own objects."""
     attributes = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == name)
     return any(not isinstance(node.value, ast.Name) or node.value.id not in MODULES for node in attributes)
 
 
 def _defines_attribute(tree: ast.Module, name: str) -> bool:
-    """Return whether a module has a class with a method of this name, or sets an attribute of it."""
+    """Return whether a module has a class with a method of this name, or sets an attribute with this name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store):
             return True
@@ -102,8 +102,8 @@ def find_in_python(text: str, naming: Naming, holds_function: bool, solution: st
     """Return where a Python text mentions the question.
 
     Args:
-        holds_function: Whether the text is of the solution or spliced into it, so that the bare name is the function.
-        solution: The renamed solution, which texts to be replaced in it must fit.
+        holds_function: Whether the text is the solution, or is spliced into it, so that the bare name is the function.
+        solution: The renamed solution, in which the texts that `altered` replaces must occur.
 
     Raises:
         SyntaxError: If it is not valid Python.
@@ -157,7 +157,7 @@ def _matches(pattern: re.Pattern[str], text: str, start: int = 0, end: int | Non
 
 
 class _Offsets:
-    """Positions in a text, of what `ast` and `tokenize` have found by line and column."""
+    """Converts lines and columns of `ast` and `tokenize` into positions in a text."""
 
     def __init__(self, text: str) -> None:
         self._lines = text.splitlines(keepends=True) or [""]
@@ -178,7 +178,7 @@ class _Offsets:
 
 
 def _list_ids(tree: ast.Module) -> Iterator[ast.expr]:
-    """Yield the arguments that are ids of questions."""
+    """Yield the call arguments that are ids of questions."""
     for call in _list_calls(tree, set(DECLARES)):
         position = DECLARES[call.func.id] if isinstance(call.func, ast.Name) else 0
         yield from call.args[position : position + 1]
@@ -186,7 +186,7 @@ def _list_ids(tree: ast.Module) -> Iterator[ast.expr]:
 
 
 def _list_edits(tree: ast.Module, solution: str) -> Iterator[ast.expr]:
-    """Yield the texts that `altered` replaces, and their replacements, where the renamed solution does not hold the former."""
+    """Yield the texts that `altered` replaces, with their replacements, if the renamed solution does not contain the former."""
     for call in _list_calls(tree, {"altered"}):
         for edits in (node for node in ast.walk(call) if isinstance(node, ast.Dict)):
             for old, new in zip(edits.keys, edits.values, strict=True):
@@ -220,7 +220,7 @@ def _within(place: int, spans: Iterable[Span]) -> bool:
 
 
 def _find_references(tree: ast.Module, where: _Offsets, name: str, bare: bool) -> set[int]:
-    """Return where names begin that refer to the function: attributes of a submission and, with `bare`, the global name."""
+    """Return the positions of references to the function: attributes of a submission and, with `bare`, the global name."""
     found = set()
     for node in ast.walk(tree):
         match node:
@@ -232,7 +232,7 @@ def _find_references(tree: ast.Module, where: _Offsets, name: str, bare: bool) -
 
 
 def _global_uses(node: ast.AST, where: _Offsets, name: str, shadowed: bool) -> Iterator[int]:
-    """Yield where a name is used, or defined, that is no variable of a function around it."""
+    """Yield the positions where a name is used or defined, and is not a local variable."""
     for child in ast.iter_child_nodes(node):
         hidden = shadowed
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):

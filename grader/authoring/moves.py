@@ -1,4 +1,4 @@
-"""By how much the answers of cases have moved since the last build, in words."""
+"""Describe by how much the answers of cases have changed since the last build."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from grader.judge.compare import is_number
 
 
 def describe_moves(home: AssignmentFiles, suite: str, cases: dict[str, tuple[Case, Case]]) -> Iterator[str]:
-    """Yield by how much the answers of cases, as they were and as they are, have moved, and for which checks."""
+    """Yield a line for each case whose inputs or answer changed: by how much, and which checks use it."""
     about = {}
-    with contextlib.suppress(SyntaxError, OSError, ValueError):  # of checks, which trying them out will say
+    with contextlib.suppress(SyntaxError, OSError, ValueError):  # running the checks will report these
         about = list_check_ingredients(home, (suite,)) if cases else {}
     for key, (was, now) in cases.items():
         checks = ", ".join(sorted(check for check in about if key in about[check].cases)) or "no check"
@@ -31,7 +31,7 @@ def describe_moves(home: AssignmentFiles, suite: str, cases: dict[str, tuple[Cas
 
 
 def _distance(was: Any, now: Any) -> str:
-    """Return in words how far apart two trees of plain data are."""
+    """Return a description of the difference of two trees of plain data."""
     old, new = (np.array(list(_numbers(value)), np.float64) for value in (was, now))
     if len(old) != len(new) or not len(old) or np.array_equal(old, new) or not np.isfinite([*old, *new]).all():
         return "has a new form"

@@ -24,15 +24,15 @@ def make_notebook(source: str, questions: Sequence[Question] = ()) -> str:
     """Return the text of a notebook without outputs, the same for the same source.
 
     Args:
-        source: Cells that begin with `# %%` (code) or `# %% [markdown]` (text, each line behind
+        source: Cells that begin with `# %%` (code) or `# %% [markdown]` (text, each line after
             `# `). A name after `# %%` becomes the cell's id; a cell without a name is numbered. In
             code, a line `# %magic` becomes the magic. Text before the first cell is for
             maintainers.
-        questions: If the source has a line `# %load_ext grader`, a cell that grades them follows the
-            first cell that calls their function, where no `# %grade` of the source names them.
+        questions: If the source has a line `# %load_ext grader`, a cell that grades them is added below
+            the first cell that calls their function, unless a `# %grade` of the source names them.
 
     Raises:
-        UsageError: Names the line at fault.
+        UsageError: If the source is not valid; the message names the line.
     """
     import nbformat
     import nbformat.v4
@@ -64,9 +64,9 @@ def make_notebook(source: str, questions: Sequence[Question] = ()) -> str:
 
 
 def _group_questions(source: str, questions: Sequence[Question]) -> dict[str, list[str]]:
-    """Return by function the arguments of `%grade`: questions about the function alone, or else those that use it.
+    """Return the arguments of `%grade` for each function: questions about it alone, or else those that use it.
 
-    Nothing of a function that the source grades itself, nor of questions without points.
+    Functions that the source grades itself, and questions without points, are left out.
     """
     lines = source.splitlines()
     if GRADES not in lines:
@@ -83,7 +83,7 @@ def _group_questions(source: str, questions: Sequence[Question]) -> dict[str, li
 
 
 def _cells(source: str) -> Iterator[tuple[int, str, bool, list[str]]]:
-    """Yield of each cell the line at which its content begins, its name, whether it is text, and its lines."""
+    """Yield each cell: the line at which its content begins, its name, whether it is text, and its lines."""
     begun: tuple[int, str, bool, list[str]] | None = None
     for number, line in enumerate(source.splitlines(), 1):
         if head := CELL.match(line):

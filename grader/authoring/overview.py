@@ -1,4 +1,4 @@
-"""One file with the visible cases and answers of all assignments, for whoever wants to read them."""
+"""Write one file with the visible cases and answers of all assignments, for reading."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grader.report.model import write_atomically
 
 
 def write_overview(root: Path, check: bool = False) -> list[Path]:
-    """Bring solution.json, with the visible cases and answers of all assignments, up to date; return it if it was not.
+    """Update solution.json, with the visible cases and answers of all assignments; return its path if it was stale.
 
     Args:
         root: The kit's folder.

@@ -1,4 +1,4 @@
-"""The cases that an author declares in cases.py: read, checked and made."""
+"""Read, check and make the cases that an author declares in cases.py."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def cook_case(recipe: CaseRecipe, seed: int) -> Case:
 
 
 def list_unstorable(facts: Any) -> list[str]:
-    """Return the names of inputs or facts with an array that holds NaN or infinity, which JSON has no numbers for."""
+    """Return the names of inputs or facts that contain NaN or infinity, which JSON cannot represent."""
     found = []
     for key, value in facts.items() if isinstance(facts, dict) else ():
         try:
@@ -60,7 +60,7 @@ def list_unstorable(facts: Any) -> list[str]:
 
 
 def holds_nan(facts: Any) -> bool:
-    """Return whether a number among these facts is NaN, with which no answer agrees."""
+    """Return whether a number among these facts is NaN, which equals no answer."""
     if isinstance(facts, dict):
         return any(map(holds_nan, facts.values()))
     if isinstance(facts, (list, tuple)):
@@ -69,7 +69,7 @@ def holds_nan(facts: Any) -> bool:
 
 
 def same_inputs(was: Case, now: Case) -> bool:
-    """Return whether two cases have and nudge the same inputs, but for the last digits, in which machines differ."""
+    """Return whether two cases have and nudge the same inputs, except for last digits, which differ between machines."""
     return was.nudges == now.nudges and difference(now.inputs, was.inputs, rtol=1e-12, atol=0.0, exact_dtype=True) is None
 
 

@@ -20,17 +20,17 @@ from grader.authoring.stub import make_stub
 from grader.proof.catalogue import load_catalogue
 from grader.report.model import write_atomically
 
-SPLICED = ("mistakes.py", "alternatives.py")  # of solutions/NAME, beside the submission: what stands in them is put into that
+SPLICED = ("mistakes.py", "alternatives.py")  # files of solutions/NAME whose code is spliced into the submission
 
 
 @dataclass(frozen=True)
 class Renaming:
-    """What a new name changes.
+    """The changes for a new name.
 
     Attributes:
         texts: The new text of each file that changes.
-        places: In how many places the name stood.
-        left: Other lines with the name as a word, which keep it: "file:line: text".
+        places: The number of places with the old name.
+        left: Other lines with the old name as a word, which keep it: "file:line: text".
     """
 
     texts: dict[Path, str]
@@ -38,7 +38,7 @@ class Renaming:
     left: list[str]
 
     def describe(self, root: Path) -> Iterator[str]:
-        """Yield each line that changes: where it is, as it is and as it will be."""
+        """Yield each line that changes: its place, its old text and its new text."""
         for path, text in self.texts.items():
             name, before, after = path.relative_to(root).as_posix(), _read(path).splitlines(), text.splitlines()
             for number, (old, new) in enumerate(zip(before, after, strict=True), 1):
@@ -47,18 +47,18 @@ class Renaming:
 
 
 def plan_renaming(home: AssignmentFiles, old: str, new: str) -> Renaming:
-    """Return what becomes of the files of an assignment when a question gets another name.
+    """Return the changes of the files of an assignment when a question is renamed.
 
-    If the question is about a function of its own name, that is renamed as well.
+    If its function has the same name, the function is renamed, too.
 
     Args:
         home: The assignment.
         old: The id of a question, or the name of a function or class that questions are about.
-        new: The new one.
+        new: The new name.
 
     Raises:
-        UsageError: If there is no such name, the new one is taken or cannot be one, a file cannot be read, or what
-            results could not be built.
+        UsageError: If there is no such name, if the new one is taken or not valid, if a file cannot be read, or if the
+            result could not be built.
     """
     questions = home.assignment.questions
     is_id, is_function = old in {each.id for each in questions}, old in {each.function for each in questions}
@@ -85,7 +85,7 @@ def plan_renaming(home: AssignmentFiles, old: str, new: str) -> Renaming:
 
 
 def list_sources(home: AssignmentFiles) -> list[Path]:
-    """Return the files of an assignment that its author writes; those that it shares with others are not among them."""
+    """Return the files that the author of an assignment writes, without files shared with other assignments."""
     paths = [home.folder / "assignment.toml", home.drivers, home.views, *(home.checks[suite] for suite in SUITES)]
     paths += [path for path in sorted(home.solution.glob("*")) if path.suffix in (".py", ".toml")]
     paths += [path for path in home.support() if path.suffix == ".py" and path.parent == home.folder]
@@ -93,7 +93,7 @@ def list_sources(home: AssignmentFiles) -> list[Path]:
 
 
 def write_all(texts: dict[Path, str]) -> None:
-    """Write these files, all of them or none."""
+    """Write all of these files or none."""
     before = {path: _read(path) if path.is_file() else None for path in texts}
     try:
         for path, text in texts.items():
@@ -121,11 +121,11 @@ def _require_usable(home: AssignmentFiles, new: str, is_function: bool) -> None:
     if is_function and (not new.isidentifier() or keyword.iskeyword(new)):
         raise UsageError(f"nothing was changed: {new!r} cannot be the name of a function in Python")
     if not re.fullmatch(r"[A-Za-z_][\w.]*", new):
-        raise UsageError(f"nothing was changed: {new!r} cannot be an id; it is of letters, digits, _ and dots")
+        raise UsageError(f"nothing was changed: {new!r} cannot be an id; use letters, digits, _ and dots")
 
 
 def _require_free(home: AssignmentFiles, new: str, files: dict[Path, str], is_function: bool) -> None:
-    """Raise UsageError if a file has the new name already, which would be mixed up with the renamed one."""
+    """Raise UsageError if a file already contains the new name, which would be confused with the renamed one."""
     for path, text in files.items():
         for node in ast.walk(ast.parse(text)) if is_function and path.suffix == ".py" else ():
             names = [getattr(node, field, None) for field in ("id", "attr", "arg", "name")]
@@ -135,7 +135,7 @@ def _require_free(home: AssignmentFiles, new: str, files: dict[Path, str], is_fu
 
 
 def _require_buildable(home: AssignmentFiles, texts: dict[Path, str]) -> None:
-    """Raise UsageError if the files as they would be cannot be read as an assignment."""
+    """Raise UsageError if the changed files would not be a valid assignment."""
     with tempfile.TemporaryDirectory(prefix="grader-") as folder:
         root = Path(folder)
         for path in (*list_sources(home), *home.support()):
@@ -153,7 +153,7 @@ def _require_buildable(home: AssignmentFiles, texts: dict[Path, str]) -> None:
                 load_catalogue(after, kind)
         except (UsageError, OSError) as error:
             said = str(error).replace(f"{root}/", "")
-            raise UsageError(f"nothing was changed, because the files could not be built then: {said}") from error
+            raise UsageError(f"nothing was changed, because the renamed files cannot be built: {said}") from error
 
 
 def _list_left(root: Path, texts: dict[Path, str], naming: Naming) -> Iterator[str]:
@@ -175,7 +175,7 @@ def _damaged(home: AssignmentFiles, files: dict[Path, str]) -> str:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8")  # with the line ends that it has
+        return path.read_bytes().decode("utf-8")  # with its own line endings
     except UnicodeDecodeError as error:
         raise UsageError(f"nothing was changed: {path} is not UTF-8: {error}") from error
 

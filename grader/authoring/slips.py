@@ -1,4 +1,4 @@
-"""Slips of authors: what one is, and those in assignment.toml, which the model of an assignment says less well."""
+"""Slips of authors; and those in assignment.toml, with better messages than the model of an assignment gives."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ else:
 
 
 class Slip(NamedTuple):
-    """Something that an author has to mend, or at least to know.
+    """Something that an author has to correct, or at least to know.
 
     Attributes:
         path: The file.
-        line: In the file; 0 where it is about the whole.
+        line: The line; 0 if it is about the whole file.
         text: What is wrong, and what to do.
-        stops: Whether nothing can be built before it is mended.
+        stops: Whether nothing can be built before it is corrected.
     """
 
     path: Path
@@ -35,13 +35,13 @@ class Slip(NamedTuple):
     stops: bool = True
 
     def describe(self, root: Path) -> str:
-        """Return it in one line, with the file as it is found from the kit's folder."""
+        """Return one line, with the path of the file relative to the kit's folder."""
         where = self.path.relative_to(root).as_posix() if self.path.is_relative_to(root) else str(self.path)
         return f"{where}{f':{self.line}' if self.line else ''}: {self.text}"
 
 
 def list_setting_slips(path: Path) -> Iterator[Slip]:
-    """Yield what is wrong in assignment.toml, each with its line."""
+    """Yield the slips in assignment.toml."""
     text = path.read_text(encoding="utf-8", errors="replace")
     lines = text.splitlines()
     try:
@@ -59,7 +59,7 @@ def list_setting_slips(path: Path) -> Iterator[Slip]:
             if not place and unknown:
                 continue
             if fault["type"] == "too_short" and len(faults) > 1:
-                continue  # of a question that is said to be faulty already
+                continue  # of a question that was already reported
             where, key = _line_of_setting(lines, fault["loc"]), place[-1] if place else ""
             allowed = ", ".join(
                 Question.model_fields if place[:1] == ["questions"] and len(place) == 3 else Assignment.model_fields
@@ -85,7 +85,7 @@ def _find_unknown_needs(path: Path, content: dict[str, Any], lines: list[str]) -
 
 
 def _line_of_setting(lines: list[str], place: tuple[int | str, ...]) -> int:
-    """Return the line of a key; 0 if it cannot be told."""
+    """Return the line of a key; 0 if it is unknown."""
     first = 1
     if len(place) > 1 and place[0] == "questions" and isinstance(place[1], int):
         heads = [number for number, line in enumerate(lines, 1) if line.strip() == "[[questions]]"]
@@ -98,7 +98,7 @@ def _line_of_setting(lines: list[str], place: tuple[int | str, ...]) -> int:
 
 
 def find_question_line(path: Path, question: str) -> int:
-    """Return the line of a question's id in assignment.toml; 0 if it stands there in another form."""
+    """Return the line of a question's id in assignment.toml; 0 if it is not found."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return next(
         (number for number, line in enumerate(lines, 1) if re.match(rf"""id\s*=\s*["']{re.escape(question)}["']""", line)), 0
@@ -106,7 +106,7 @@ def find_question_line(path: Path, question: str) -> int:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return which of the known names may be meant, in words."""
+    """Return a suggestion of known names that may be meant."""
     names = list(known)
     close = difflib.get_close_matches(name, names, 1)
     return f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(names[:8]) or 'none'}"

@@ -1,7 +1,7 @@
-"""Which built files are behind their sources, found without running the solution or a mistake.
+"""Find built files that are out of date, without running the solution or a mistake.
 
-That finds what every slip of an author leaves behind but one: whether an answer is still what the solution returns, only a run
-of it can tell (`build --check`). A proof is of an answer and its solution together, so whoever asks for both misses nothing.
+One kind of staleness cannot be found this way: only running the solution shows whether it still returns the stored answers
+(`build --check`). A proof covers the answers and the solution together, so an up-to-date proof closes this gap.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from grader.sandbox.worker import hash_functions
 
 
 class StaleFile(NamedTuple):
-    """A built file, and in words what it is behind."""
+    """A stale built file, and the reason."""
 
     path: Path
     why: str
 
 
 def list_stale_files(home: AssignmentFiles) -> Iterator[StaleFile]:
-    """Yield the built files of an assignment's own that do not match their sources.
+    """Yield the built files of an assignment that do not match their sources.
 
     Raises:
-        UsageError: If a source cannot be read; `build` says the same then.
+        UsageError: If a source cannot be read; `build` would raise the same error.
     """
     solution = home.solution / home.assignment.submission
     if not solution.is_file():
-        raise UsageError(f"there is no {_name(home, solution)}: stub and answers are made from it, which only instructors have")
+        raise UsageError(f"there is no {_name(home, solution)}: it is the source of stub and answers, for instructors only")
     stub = make_stub(solution.read_text(encoding="utf-8"), home.assignment)
     if _text(home.stub) != stub:
-        yield StaleFile(home.stub, f"{_name(home, solution)} makes another stub")
+        yield StaleFile(home.stub, f"{_name(home, solution)} makes a different stub")
     notebook = render_notebook(home)
     if notebook is not None and _text(home.notebook) != notebook:
-        yield StaleFile(home.notebook, f"{_name(home, home.solution / 'notebook.py')} makes another notebook")
+        yield StaleFile(home.notebook, f"{_name(home, home.solution / 'notebook.py')} makes a different notebook")
     functions = hash_functions(stub)
     for suite in SUITES:
         if why := _find_stale_answers(home, suite, functions):
@@ -49,7 +49,7 @@ def list_stale_files(home: AssignmentFiles) -> Iterator[StaleFile]:
 
 
 def _find_stale_answers(home: AssignmentFiles, suite: str, stub: dict[str, str]) -> str:
-    """Return in words why the answers of a suite are stale; nothing where they are not."""
+    """Return the reason why the answers of a suite are stale; "" if they are not."""
     try:
         stored = answers.read_answers(home.answers[suite], home.assignment.name)
     except FileNotFoundError:
@@ -58,16 +58,16 @@ def _find_stale_answers(home: AssignmentFiles, suite: str, stub: dict[str, str])
         return "it cannot be read"
     made = {recipe.name: cook_case(recipe, stored.seed) for recipe in load_recipes(home) if recipe.suite == suite}
     if lost := [*(made.keys() - stored.cases.keys()), *(stored.cases.keys() - made.keys())]:
-        return f"cases.py and it do not have the same cases: {', '.join(sorted(lost))}"
+        return f"it and cases.py do not have the same cases: {', '.join(sorted(lost))}"
     if other := [name for name, case in made.items() if not same_inputs(stored.cases[name], case)]:
-        return f"cases.py makes other inputs of {', '.join(other)}"
+        return f"cases.py makes different inputs for {', '.join(other)}"
     if list(made) != list(stored.cases):
-        return "cases.py has the cases in another order"
-    return "" if stored.stub == stub else "it was built with another stub"
+        return "cases.py has the cases in a different order"
+    return "" if stored.stub == stub else "it was built with a different stub"
 
 
 def _list_stale_mistakes(home: AssignmentFiles, catalogue: list[Variant]) -> Iterator[StaleFile]:
-    """Yield the records of mistakes that name other mistakes, questions or hints than the catalogue does."""
+    """Yield the files of evidence whose mistakes, questions or hints differ from the catalogue."""
     declared = {variant.id: (variant.question, variant.hint) for variant in catalogue}
     unseen = set(declared)
     for suite in SUITES:
@@ -78,9 +78,11 @@ def _list_stale_mistakes(home: AssignmentFiles, catalogue: list[Variant]) -> Ite
             return
         unseen -= recorded.keys()
         if other := [key for key, was in recorded.items() if declared.get(key) != (was.question, was.hint)]:
-            yield StaleFile(home.mistakes[suite], f"mistakes.py has another question or hint, or none, of {', '.join(other)}")
+            yield StaleFile(
+                home.mistakes[suite], f"mistakes.py has a different question or hint for {', '.join(other)}, or none"
+            )
     if unseen:
-        why = f"mistakes.py has {', '.join(sorted(unseen))}, which it has not (`verify` says if no check sees them)"
+        why = f"it lacks {', '.join(sorted(unseen))} of mistakes.py (`verify` reports mistakes that no check sees)"
         yield StaleFile(home.mistakes["visible"], why)
 
 

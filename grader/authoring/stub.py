@@ -14,9 +14,9 @@ DRAFT = re.compile(r"^ *# DRAFT$")
 def make_stub(source: str, assignment: Assignment) -> str:
     """Return the stub of a solution.
 
-    What lies between `# BEGIN SOLUTION question` and `# END SOLUTION` becomes a comment with the number of lines that the
-    solution takes and a NotImplementedError that says what to write: the question's task. Where a line `# DRAFT` stands before
-    the end, the comments after it are a draft that a student is to repair: they become code, in place of the error.
+    The code between `# BEGIN SOLUTION question` and `# END SOLUTION` is replaced by a comment with its number of lines, and a
+    NotImplementedError with the question's task. After a line `# DRAFT`, the comments up to the end are a draft that students
+    repair: they become code, and there is no error.
     """
     lines: list[str] = []
     hidden: list[str] | None = None

@@ -22,17 +22,17 @@ MOST_LISTED = 20  # groups
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     actions = parser.add_subparsers(dest="action", required=True)
-    about = "find the smallest change of the solution that shows the same as a wrong submission, and declare it in mistakes.py"
+    about = "find the smallest change of the solution that fails like a wrong submission, and declare it in mistakes.py"
     add = actions.add_parser("add", help=about, description=f"{about[0].upper()}{about[1:]}.")
     add.add_argument("name", metavar="NAME", help="the assignment")
     one = add.add_mutually_exclusive_group(required=True)
     one.add_argument("--submission", type=Path, metavar="FILE", help="a wrong submission: file, notebook, zip or folder")
     one.add_argument("--class", dest="graded", type=Path, metavar="DIR", help="a graded class, as `course -o DIR` wrote it")
-    add.add_argument("--question", metavar="QUESTION", help="the question that the submission is wrong in")
-    add.add_argument("--group", type=int, metavar="N", help="of the class: the group of its page that is to get a name")
+    add.add_argument("--question", metavar="QUESTION", help="the question in which the submission is wrong")
+    add.add_argument("--group", type=int, metavar="N", help="with --class: number of the group on the class page")
     add.add_argument("--id", metavar="ID", help="what the mistake is called, as in last_row_left_out (default: you are asked)")
     add.add_argument("--hint", metavar="TEXT", help="the question that a good tutor would ask (default: you are asked)")
-    add.add_argument("--source", default="student code", metavar="TEXT", help="where it is from (default: student code)")
+    add.add_argument("--source", default="student code", metavar="TEXT", help="origin of the mistake (default: student code)")
     add.add_argument("--dry-run", action="store_true", help="print the entry, and write nothing")
     add_workers(add, "texts tried")
 
@@ -49,7 +49,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
     if not home.solution.is_dir():
         raise UsageError(f"there is no {home.solution}: mistakes are changes of the solution, which only instructors have")
     if not sys.stdin.isatty() and (missing := [name for name in ("id", "hint") if not getattr(options, name)]):
-        raise UsageError(f"--{missing[0]} is missing, and nobody can be asked here")
+        raise UsageError(f"--{missing[0]} is missing; without a terminal, it must be given")
     if options.id:
         require_free_name(home, options.id)
     path = home.solution / "mistakes.py"
@@ -65,7 +65,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
     )
     entry, text, variant = make_catalogue(home, mistake)
     if not reducer.shows(variant.submission, symptoms):
-        raise UsageError(f"the entry shows something else than the submission; nothing was written. It was:\n{sanitize(entry)}")
+        raise UsageError(f"nothing was written: the entry does not fail like the submission. It was:\n{sanitize(entry)}")
     if options.dry_run:
         print(f"\n{sanitize(entry)}\nnothing was written")
         return GRADED
@@ -73,14 +73,14 @@ def run(root: Path, options: argparse.Namespace) -> int:
     print(
         f"\n{sanitize(entry)}\nwrote {path.relative_to(root)}. Next:\n"
         f"  python -m grader build {options.name}     # stores what the checks see of it\n"
-        f"  python -m grader verify {options.name}    # proves that they catch it, and nothing else does"
+        f"  python -m grader verify {options.name}    # proves that they catch it, and that it costs nothing elsewhere"
     )
     return GRADED
 
 
 @contextlib.contextmanager
 def _find_submission(home: AssignmentFiles, options: argparse.Namespace) -> Iterator[tuple[Path, str]]:
-    """Yield the path of the submission, and the question that it is wrong in."""
+    """Yield the path of the submission, and the question in which it is wrong."""
     from grader.assignment import UsageError
 
     if options.graded is None:
@@ -101,7 +101,7 @@ def _find_submission(home: AssignmentFiles, options: argparse.Namespace) -> Iter
         raise UsageError(f"{options.graded} is a class of {course.assignment.name}, not of {home.assignment.name}")
     groups = list_unnamed_groups(folder)
     if not groups:
-        raise UsageError(f"{options.graded} has no wrong answers without a name")
+        raise UsageError(f"{options.graded} has no wrong answers that are not in the catalogue")
     if options.group is None or not 1 <= options.group <= len(groups):
         listed = [f"  {one.number}: {one.question}, {len(one.submissions)} submissions" for one in groups[:MOST_LISTED]]
         raise UsageError("\n".join([f"--group takes a number from 1 to {len(groups)}:", *listed]))
@@ -110,7 +110,7 @@ def _find_submission(home: AssignmentFiles, options: argparse.Namespace) -> Iter
         raise UsageError(f"group {group.number} is about {group.question}, not {options.question}")
     entry = group.submissions[0]
     job = GradingJob(home.root, course, Path(course.export), options.graded, {})
-    print(f"group {group.number}: {group.question}, {len(group.submissions)} submissions, of which this takes {entry.id}")
+    print(f"group {group.number}: {group.question}, {len(group.submissions)} submissions; using {entry.id}")
     with job.handed_in(entry) as path:
         yield path, group.question
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from grader.commands.shared import add_sound, add_workers, count_workers, end_class, read_suites, require_sound
 from grader.console import ClassProgress, add_level, print_line, refuse_file
 
-REFERENCE_FROM = 20  # submissions of a class, for which one more, the reference, costs little
+REFERENCE_FROM = 20  # submissions: in a class of this size, grading the reference as well costs little
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shard", default="1/1", metavar="I/N", help="grade only part I of N; all parts share DIR")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="grade on the workers of this Dask cluster: see docs/cluster.md")
     parser.add_argument("--policy", type=Path, metavar="FILE", help="late days, weights, caps: see docs/policy.md")
+    parser.add_argument("--adjustments", type=Path, metavar="FILE", help="points and comments by hand: see docs/adjustments.md")
     add_workers(parser, "submissions graded")
     add_level(parser)
     add_sound(parser)
@@ -31,8 +32,9 @@ def run(root: Path, options: argparse.Namespace) -> int:
     """Return 0, or 3 where a submission was not graded."""
     from grader.assignment import AssignmentFiles, UsageError
     from grader.course import run
-    from grader.course.policy import parse_policy, read_policy_text
+    from grader.course.adjustments import require_known_questions
     from grader.course.results import ResultsFolder
+    from grader.course.rules import read_rule_files
     from grader.course.scoring import require_known_names
     from grader.course.summary import write_class_results
 
@@ -41,7 +43,8 @@ def run(root: Path, options: argparse.Namespace) -> int:
     if len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
         raise UsageError(f"--shard {options.shard}: expected two numbers, as in 1/4")
     refuse_file(options.output)
-    policy = parse_policy(read_policy_text(options.policy), str(options.policy)) if options.policy else None
+    files = read_rule_files(options.policy, options.adjustments)
+    policy, rows = files.parse_policy(str(options.policy)), files.parse_adjustments(str(options.adjustments))
     with ClassProgress() as progress:
         job = run.prepare_job(
             home, options.export, options.output, read_suites(options.suite), options.layout, options.require_level
@@ -53,8 +56,8 @@ def run(root: Path, options: argparse.Namespace) -> int:
             require_sound(home, options)
         for line in run.list_remarks(job):
             print_line(line)
-        if policy:
-            require_known_names(job.course, {}, policy)
+        require_known_names(job.course, {}, policy)
+        require_known_questions(job.course, rows, str(options.adjustments))
         if options.scheduler:
             from grader.course import cluster
 
@@ -62,6 +65,6 @@ def run(root: Path, options: argparse.Namespace) -> int:
             standing = cluster.grade_on_cluster(job, entries, options.scheduler, workers, progress.show)
         else:
             standing = run.grade_entries(job, entries, count_workers(options), progress.show)
-    for line in write_class_results(home, ResultsFolder(options.output), options.policy):
+    for line in write_class_results(home, ResultsFolder(options.output), options.policy, options.adjustments):
         print_line(line)
     return end_class(standing.failed, standing.lost)

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(root: Path, options: argparse.Namespace) -> int:
-    """Return 0, or 1 where an attack got through, a reference fell short, or an author has slipped."""
+    """Return 0, or 1 if an attack succeeded, a reference lost points, or an assignment has faults."""
     if options.assignment is not None:
         return _inspect(root, options)
     from grader.doctor import attack_sandbox
@@ -35,7 +35,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
 
 
 def _inspect(root: Path, options: argparse.Namespace) -> int:
-    """Print the slips in one assignment; return 1 if there are any."""
+    """Print the faults in the files of one assignment; return 1 if there are any."""
     from grader.assignment import UsageError
     from grader.authoring.inspection import inspect_assignment
 
@@ -49,12 +49,12 @@ def _inspect(root: Path, options: argparse.Namespace) -> int:
         print_line(f"{name}: nothing found. Next: `python -m grader verify {name}`")
         return GRADED
     commands = f"`python -m grader build {name}`, then `python -m grader verify {name}`"
-    print_line(f"{name}: {len(slips)} found. Next: change these files, {commands}")
+    print_line(f"{name}: faults found: {len(slips)}. Next: correct these files, then run {commands}")
     return 1
 
 
 def check_assignment(root: Path, name: str, require_level: str) -> Iterator[tuple[str, bool | None]]:
-    """Yield what an author's files let through, and what their reference gets; and whether it is as it must be."""
+    """Yield (a line, whether it is good): attacks that an author's files allow, then the points of their reference."""
     from grader.assignment import AssignmentFiles
     from grader.doctor import check_reference
     from grader.judge.harness import Harness

@@ -1,4 +1,4 @@
-"""Begin an assignment: a small one that is proven already, to be changed."""
+"""Create a small assignment that is already proven, to be changed."""
 
 from __future__ import annotations
 

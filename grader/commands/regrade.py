@@ -1,4 +1,4 @@
-"""Score a class anew by a policy, or run what was corrected in the checks, and let that count when it is asked to."""
+"""Rescore a class by policy and adjustments, or rerun corrected checks and, with --apply, make the new outcomes count."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder that `course` wrote")
     parser.add_argument("--policy", type=Path, metavar="FILE", help="only recompute the scores by this policy; runs nothing")
+    about = "only recompute the scores with these points, comments and answers by hand; runs nothing"
+    parser.add_argument("--adjustments", type=Path, metavar="FILE", help=about)
     about = "make the new outcomes count; without it, only show whose points would change"
     parser.add_argument("--apply", action="store_true", help=about)
     parser.add_argument(
@@ -31,23 +33,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(root: Path, options: argparse.Namespace) -> int:
-    """Return 0, 2 where an unproven suite would be applied, or 3 where a submission was not graded."""
+    """Return 0, 2 if an unproven suite would be applied, or 3 if a submission was not graded."""
     from grader.assignment import AssignmentFiles, UsageError
     from grader.course.regrade import Regrade, undo
     from grader.course.results import ResultsFolder
     from grader.course.summary import write_class_results
 
-    apart = [f"--{name}" for name in ("policy", "undo", "apply") if getattr(options, name)]
-    if len(apart) > 1:
+    files = [f"--{name}" for name in ("policy", "adjustments") if getattr(options, name)]
+    apart = [*files, *(f"--{name}" for name in ("undo", "apply") if getattr(options, name))]
+    if len(apart) > max(len(files), 1):
         raise UsageError(f"{' and '.join(apart)} cannot be combined: keep one of them")
     unused = [f"--{name}".replace("_", "-") for name in ("never_lower", "unproven") if getattr(options, name)]
     if unused and not options.apply:
         raise UsageError(f"{' and '.join(unused)} modify --apply: add --apply")
     folder = ResultsFolder(options.folder)
     home = AssignmentFiles(root, folder.course().assignment.name)
-    if options.policy or options.undo:
-        lines = undo(home, folder) if options.undo else write_class_results(home, folder, options.policy, anew=False)
-        for line in lines:
+    if files or options.undo:
+        rules = options.policy, options.adjustments
+        for line in undo(home, folder) if options.undo else write_class_results(home, folder, *rules, anew=False):
             print_line(line)
         return GRADED
     again = Regrade(home, folder, options.require_level)
@@ -71,10 +74,10 @@ def run(root: Path, options: argparse.Namespace) -> int:
 
 
 def _require_proof(again: Regrade, workers: int) -> None:
-    """Refuse a suite that is stale, that its own mistakes and alternatives refute, or that goes by the version of another one.
+    """Refuse a suite that is stale, that is not proven, or whose version was not raised.
 
     Raises:
-        UsageError: If it is.
+        UsageError: If one of these is true.
     """
     from grader.assignment import UsageError
     from grader.proof.verify import ProofOptions, verify
@@ -83,11 +86,13 @@ def _require_proof(again: Regrade, workers: int) -> None:
     name, version = home.assignment.name, home.assignment.version
     if again.same_version:
         raise UsageError(
-            f"{', '.join([*again.corrected, *again.added])} changed, and the suite is still {version}, so that reports of both "
-            "look alike: raise the version in assignment.toml, or add --unproven"
+            f"{', '.join([*again.corrected, *again.added])} changed, but the suite is still {version}, so reports of both "
+            "versions look alike: raise the version in assignment.toml, or add --unproven"
         )
     print_line(f"proving {name} {version} first (--unproven skips this)")
     faults = [line for line, fault in verify(home.root, name, ProofOptions(quick=True, workers=workers)) if fault]
     if faults:
         found = "".join(f"\n  {line}" for line in faults)
-        raise UsageError(f"nothing was run: the corrected suite is not proven, {len(faults)} found:{found}\nor add --unproven")
+        raise UsageError(
+            f"nothing was run: the corrected suite is not proven; faults found: {len(faults)}{found}\nor add --unproven"
+        )

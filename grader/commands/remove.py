@@ -1,4 +1,4 @@
-"""Delete all files of an assignment, which lie in several folders."""
+"""Delete all files of an assignment, in all folders."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(root: Path, options: argparse.Namespace) -> int:
-    """Return 0, also where the answer was no."""
+    """Return 0, even if the answer was no."""
     from grader.assignment import UsageError
     from grader.authoring.new import remove
 

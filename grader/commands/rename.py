@@ -1,4 +1,4 @@
-"""Give a question another name, in all files at once."""
+"""Rename a question in all files at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(root: Path, options: argparse.Namespace) -> int:
-    """Return 0 when the files are changed, or what would change was printed."""
+    """Return 0 when the files are changed, or when the planned changes are printed."""
     from grader.assignment import AssignmentFiles
     from grader.authoring.rename import plan_renaming, write_all
 

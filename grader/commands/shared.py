@@ -1,4 +1,4 @@
-"""What several commands share: their options, and the end of a class."""
+"""Shared by several commands: their options, and the exit code of a class."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def add_workers(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def count_workers(options: argparse.Namespace) -> int:
-    """Return how many workers were asked for, by default one a core."""
+    """Return the number of workers: --workers, or one per core."""
     from grader.assignment import UsageError
     from grader.machine import count_cores
 
@@ -46,7 +46,7 @@ def add_sound(parser: argparse.ArgumentParser) -> None:
 
 
 def require_sound(home: AssignmentFiles, options: argparse.Namespace) -> None:
-    """Say that this machine takes points from right work; with --require-sound, raise UsageError."""
+    """Warn if the reference solution loses points on this machine; with --require-sound, raise UsageError instead."""
     from grader.assignment import UsageError
     from grader.doctor import check_reference
 
@@ -58,22 +58,22 @@ def require_sound(home: AssignmentFiles, options: argparse.Namespace) -> None:
 
 
 def report_slips(root: Path, name: str) -> None:
-    """Print what an author has slipped on, a line each; where nothing can be built because of it, raise UsageError instead."""
+    """Print an author's slips, one per line; raise UsageError instead if they make building impossible."""
     from grader.assignment import UsageError
     from grader.authoring.inspection import inspect_assignment
 
     slips = inspect_assignment(root, name, stale=False)
     if stops := [slip.describe(root) for slip in slips if slip.stops]:
-        raise UsageError("\n".join([f"nothing was built, {len(stops)} found:", *(f"  {line}" for line in stops)]))
+        raise UsageError("\n".join([f"nothing was built; faults found: {len(stops)}", *(f"  {line}" for line in stops)]))
     for slip in slips:
-        print_line(f"look: {slip.describe(root)}")
+        print_line(f"note: {slip.describe(root)}")
 
 
 def require_proven(root: Path, options: argparse.Namespace) -> None:
     """Refuse to pack an assignment that is stale or not proven; with --unproven, say so and make it a draft.
 
     Raises:
-        UsageError: If it is; the message ends with the next command.
+        UsageError: If it is stale or not proven; the message ends with the next command.
     """
     from grader.assignment import AssignmentFiles, UsageError
     from grader.proof.standing import find_gaps
@@ -89,7 +89,7 @@ def require_proven(root: Path, options: argparse.Namespace) -> None:
 
 
 def end_class(failed: list[str], lost: list[str] | None = None) -> int:
-    """Say what was not graded, and return the exit code of a class."""
+    """Report the submissions that were not graded, and return the exit code of a class."""
     if failed:
         print(f"the grader failed for {', '.join(failed)}: run the same command again", file=sys.stderr)
     if lost:

@@ -50,7 +50,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
         slips = [(slip.describe(root), slip.stops or None) for slip in inspect_assignment(root, name, stale=False)]
         stopped = any(stops for _, stops in slips)
         home = None if stopped else AssignmentFiles(root, name)
-        note = home and LastProof.begin(home)  # a change during the proof is a change since
+        note = home and LastProof.begin(home)  # a file that changes during the proof counts as changed after it
         for line, fault in itertools.chain(slips, () if stopped else verify(root, name, asked)):
             print(line if fault is None else f"{'FAULT' if fault else 'ok   '} {name}: {line}", flush=True)
             faults += [line] if fault else []
@@ -58,7 +58,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
             note.write(home, faults)
         if faults:
             code = 1
-            print("\n".join([f"\n{name}: not proven, {len(faults)} found:", *(f"  {line}" for line in faults)]))
+            print("\n".join([f"\n{name}: not proven; faults found: {len(faults)}", *(f"  {line}" for line in faults)]))
         else:
             print(f"\n{name}: proven")
     return code

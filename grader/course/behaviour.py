@@ -1,9 +1,9 @@
-"""What the failed checks of a submission saw, and whether two submissions did the same, whatever their code looks like.
+"""What failed checks saw of a submission, and whether two submissions behave the same, whatever their code looks like.
 
-A result stores for each failed check what a catalogue stores of a mistake (`judge.evidence`): a hash of the form of the answer
-and of which numbers are wrong, and sums of these numbers. Two answers are compared with a tolerance, as `build` compares the
-records of a mistake, since other code for the same computation rounds in another way. Of an exception its type counts, and its
-message without the names that a student has chosen.
+For each failed check, a result stores the same evidence as the catalogue stores of a mistake (`judge.evidence`): a hash of the
+form of the answer and of which numbers are wrong, and sums of these numbers. Two answers are compared with a tolerance, because
+different code for the same computation rounds differently. Of an exception, the type counts, and the message without names that
+the student chose.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grader.report.model import CheckResult, Outcome
 if TYPE_CHECKING:
     from grader.judge.failure import CheckFailed
 
-RTOL, ATOL = 1e-4, 1e-5  # as checks compare, and `build` the records of a mistake
+RTOL, ATOL = 1e-4, 1e-5  # the same as in checks, and in `build` for the records of a mistake
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 QUOTED = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"|`([^`\n]*)`")
 CALLED = re.compile(r"[\w.<>]+\(\)")  # total() takes 2 positional arguments
@@ -34,29 +34,29 @@ Form = tuple[str, tuple[float, ...]]
 
 
 def record_behaviour(seen: Mapping[str, CheckFailed | None]) -> dict[str, Any]:
-    """Return what each failed check saw, as the results of a class store it; a check of the stub saw nothing.
+    """Return what each failed check saw, in the form that results store; a check of the stub saw nothing.
 
     Args:
-        seen: By check, how it failed, or None if it passed (`Grader.seen`).
+        seen: For each check, how it failed; None if it passed (`Grader.seen`).
     """
     return {check: failure.evidence.record() for check, failure in seen.items() if failure and not failure.unwritten}
 
 
 def list_failed_checks(checks: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
-    """Return the checks that a submission has failed by what it does."""
+    """Return the checks that a submission failed because of its behaviour."""
     undecided = (Outcome.NOT_RUN, Outcome.GRADER_ERROR, Outcome.PASSED)
     return tuple(check for check in checks if check.outcome not in undecided and not check.unwritten)
 
 
 class Behaviour:
-    """What the failed checks of one question saw of a submission.
+    """What the failed checks of one question saw of one submission.
 
     Args:
         failed: The failed checks.
-        shows: By check, what it saw; of older results, which do not say it, the signature counts.
+        shows: What each check saw. For older results, which lack it, the signature is used.
 
     Attributes:
-        outline: The failed checks, and how each ended. Submissions with another outline behave differently.
+        outline: The failed checks, and how each ended. Submissions with different outlines behave differently.
     """
 
     def __init__(self, failed: Sequence[CheckResult], shows: Mapping[str, Any]) -> None:
@@ -68,7 +68,7 @@ class Behaviour:
         }
 
     def agrees(self, other: Behaviour) -> bool:
-        """Return whether both fail the same checks, and these saw the same of them but for rounding."""
+        """Return whether both fail the same checks, and these saw the same, except for rounding."""
         return self.outline == other.outline and all(
             any(_close(one, another) for one in forms for another in other._forms[check])
             for check, forms in self._forms.items()
@@ -76,7 +76,7 @@ class Behaviour:
 
 
 def list_forms(recorded: Any) -> list[Form]:
-    """Return the forms of what is recorded of an answer, of an exception, or of a sentence of a check."""
+    """Return the forms that recorded evidence can have: of an answer, an exception, or a sentence of a check."""
     if isinstance(recorded, list):
         return [_read_form(form) for form in recorded]
     if isinstance(recorded, dict) and "status" in recorded:
@@ -103,7 +103,7 @@ def _near(one: float, other: float) -> bool:
 
 
 def leave_out_names(message: str) -> str:
-    """Return the message of an exception without names that are the student's choice; names of types stay."""
+    """Return the message of an exception without names that the student chose; names of types stay."""
 
     def keep_type(quoted: re.Match[str]) -> str:
         name = next(part for part in quoted.groups() if part is not None)
@@ -113,7 +113,7 @@ def leave_out_names(message: str) -> str:
 
 
 def choose_telling_check(failed: Sequence[CheckResult]) -> CheckResult:
-    """Return the failed check whose message says most: what was expected and found, in numbers or shapes; else the first.
+    """Return the failed check with the most informative message (expected and found numbers or shapes), or else the first.
 
     Args:
         failed: At least one check that ended as failed.
@@ -129,7 +129,7 @@ def _compares(summary: str) -> bool:
 def summarise_message(message: str) -> str:
     """Return the message of a failed check on one line, without the inputs of the case.
 
-    What a first line announces stands in the lines below it: "returns:" becomes "returns: expected 1.5, got 2".
+    A first line that only announces the next lines is joined with them: "returns:" becomes "returns: expected 1.5, got 2".
     """
     lines: list[str] = []
     for line in message.strip().splitlines():

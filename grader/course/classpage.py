@@ -1,31 +1,34 @@
-"""A class as one page for a browser, for its instructors; and beside it a page for each student."""
+"""A class as one page for a browser, for its instructors."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from grader.course import feedback
 from grader.course.behaviour import summarise_message
-from grader.course.insight import STATES, ClassHeatmap, ClassInsight, HistogramBin, QuestionInsight, analyze_results
-from grader.course.results import Course, ResultsFolder, SubmissionResult
+from grader.course.feedback import Account
+from grader.course.handed_in import HandedInCode
+from grader.course.insight import STATES, ClassHeatmap, ClassInsight, HistogramBin, QuestionInsight
+from grader.course.results import Course
+from grader.course.rings import group_pairs, name_pair
 from grader.course.similarity import SimilarPair
-from grader.report.model import write_atomically
+from grader.course.worklist import WorklistEntry
 from grader.report.page import choose_round_numbers
 from grader.report.text import sanitize
 
 if TYPE_CHECKING:
     import jinja2
 
-NAME = "class.html"
-STUDENTS = "students"  # the folder of their pages
+STUDENTS = "students"  # the folder of their pages, beside that of the class
+STAFF = "staff"  # the folder of the same pages with everything
+SIMILAR = "similar"  # the folder of pages with two submissions
 SHOWN = 5  # examples of submissions
 LISTED = 200  # of what is folded: lists of runs, of wrong answers
 RANKED = 12  # before the others are folded
@@ -35,74 +38,53 @@ LABELS = 5
 LABELLED = 13  # percent of a bar that has room for its share
 
 
-def write_pages(  # noqa: PLR0913 - what a page shows, most of it none by default
-    folder: ResultsFolder,
-    course: Course,
-    results: Mapping[str, SubmissionResult | None],
-    pairs: Sequence[SimilarPair] = (),
-    scores: Mapping[str, Sequence[str]] | None = None,
-    older: Set[str] = frozenset(),
-    scored: bool = False,
-) -> list[Path]:
-    """Write class.html for instructors and students/PAGE.html for each student; return the files that changed.
+@dataclass(frozen=True)
+class ClassFiles:
+    """What the pages of a class show beside its results.
 
-    A page that would not change is not written, so that a tool that copies pages copies few. A page that is no longer
-    needed is removed.
-
-    Args:
-        folder: The folder of the results.
-        course: The class.
-        results: The result of each entry, or None.
+    Attributes:
         pairs: Similar submissions, by their entries, the most alike first.
-        scores: The lines that explain a student's score, by page. The name of a page is an entry, or begins with one and ~.
+        accounts: What pages of students say of scores, by page. The name of a page is an entry, or begins with one and ~.
         older: Entries that count for nobody; class.html leaves them out.
-        scored: Whether there is a policy, so that points of checks are not scores.
+        scored: Whether there is a policy, or an adjustment, so that points of checks are not scores.
+        code: What was handed in, by entry, as far as it is known.
     """
-    counting = course.model_copy(update={"entries": [entry for entry in course.entries if entry.id not in older]})
-    wanted: dict[Path, Callable[[], str]] = {
-        folder.path / NAME: lambda: render(analyze_results(counting, results), pairs, len(older), scored)
-    }
-    accounts = dict.fromkeys((entry.id for entry in course.entries), ()) | dict(scores or {})
-    for name, lines in accounts.items():
-        if (result := results.get(name.partition("~")[0])) is not None:
-            path = folder.path / STUDENTS / f"{name}.html"
-            wanted[path] = partial(feedback.render, result, course.assignment, lines)
-    entries = {entry.id for entry in course.entries}
-    for path in (folder.path / STUDENTS).glob("*.html"):
-        name, part, _ = path.stem.partition("~")
-        # Another shard may have written a page since the results were read, but none of those.
-        if name not in entries or (part and path not in wanted and results.get(name)):
-            path.unlink(missing_ok=True)
-    return [path for path, make in wanted.items() if _replaced(path, make())]
+
+    pairs: Sequence[SimilarPair] = ()
+    accounts: Mapping[str, Account] = field(default_factory=dict)
+    older: Set[str] = frozenset()
+    scored: bool = False
+    code: Mapping[str, HandedInCode] = field(default_factory=dict)
 
 
-def _replaced(path: Path, text: str) -> bool:
-    if path.is_file() and path.read_bytes() == text.encode():
-        return False
-    write_atomically(path, text)
-    return True
+def list_shown_pairs(course: Course, pairs: Iterable[SimilarPair]) -> list[SimilarPair]:
+    """Return the pairs of which both belong to this class and differ. Identical submissions have their own section."""
+    entries, content = {entry.id for entry in course.entries}, course.submissions
+    return [
+        pair for pair in pairs if {pair.first, pair.second} <= entries and content.get(pair.first) != content.get(pair.second)
+    ][:LISTED]
 
 
-def render(shown: ClassInsight, pairs: Sequence[SimilarPair] = (), older: int = 0, scored: bool = False) -> str:
-    """Return the page of a class, with content that is hidden from students.
-
-    Args:
-        older: How many entries count for nobody; see `write_pages`.
-        scored: See `write_pages`.
-    """
+def render(shown: ClassInsight, files: ClassFiles = ClassFiles()) -> str:
+    """Return the page of a class, with content that is hidden from students."""
     entries = {entry.id: entry for entry in shown.course.entries}
-    content = shown.course.submissions
-
-    def similar(pair: SimilarPair) -> bool:
-        """Return whether both belong to this class and differ. Identical submissions have their own section."""
-        return {pair.first, pair.second} <= entries.keys() and content.get(pair.first) != content.get(pair.second)
-
+    pairs = list_shown_pairs(shown.course, files.pairs)
+    waiting = {
+        one.line: (entry, one)
+        for name, account in files.accounts.items()
+        if (entry := entries.get(name.partition("~")[0]))
+        for one in account.adjustments
+        if one.is_open
+    }
     return _template().render(
         shown=shown,
         course=shown.course,
-        older=older,
-        scored=scored,
-        pairs=[(entries[pair.first], entries[pair.second], pair) for pair in pairs if similar(pair)],
+        older=len(files.older),
+        scored=files.scored,
+        waiting=list(waiting.values()),
+        entries=entries,
+        groups=group_pairs(pairs),
+        compared={name_pair(pair) for pair in pairs if files.code.keys() >= {pair.first, pair.second}},
         common=[wrong for wrong in shown.unknown if len(wrong.submissions) > 1],
         single=[wrong for wrong in shown.unknown if len(wrong.submissions) == 1],
         copies=[group for group in shown.same if not group.blank],
@@ -123,18 +105,17 @@ def _template() -> jinja2.Template:
     import markupsafe
 
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.globals |= {
+    environment.globals |= HELPERS | {
         "BOTTOM": BOTTOM,
         "LEFT": LEFT,
         "LISTED": LISTED,
         "RANKED": RANKED,
         "SHOWN": SHOWN,
+        "SIMILAR": SIMILAR,
         "STATES": STATES,
         "breakable": lambda name: markupsafe.Markup("<wbr>").join(re.split(r"(?<=[_.])", name)),
-        "line": sanitize_line,
+        "name_pair": name_pair,
         "number": format_points,
-        "percent": format_percent,
-        "place": lambda entry: f"{STUDENTS}/{quote(entry.id)}.html",
         "seconds": lambda value: f"{value:,.{2 if value < 1 else 1 if value < 100 else 0}f} s",
         "summary": summarise_message,
         "text": lambda value: sanitize(value, MAX_TEXT),
@@ -158,6 +139,19 @@ def format_percent(part: float, whole: float) -> str:
     """Return a share as whole percent. Non-zero shares never round to 0 %, nor partial ones to 100 %."""
     share = 100 * part / whole if whole else 0.0
     return "<1 %" if 0 < share < 1 else ">99 %" if 99 < share < 100 else f"{share:.0f} %"
+
+
+def link_page(folder: str, entry: WorklistEntry) -> str:
+    """Return the path of a page of a submission, from the folder of the class, as a link names it."""
+    return f"{folder}/{quote(entry.id)}.html"
+
+
+HELPERS: dict[str, Callable[..., object]] = {
+    "line": sanitize_line,
+    "percent": format_percent,
+    "place": partial(link_page, STAFF),
+}
+"""What templates of pages for staff share."""
 
 
 @dataclass(frozen=True)

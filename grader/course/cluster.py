@@ -1,9 +1,9 @@
-"""Grade a class on a Dask cluster: each task is a shard for a warm grading process beside the Dask worker (`hosting`).
+"""Grade a class on a Dask cluster: each task is a shard for a warm grading process next to the Dask worker (`hosting`).
 
-Results are files, written by rename: what counts is what lies in the folder, so that a shard may run twice, or half.
+Results are files, written by rename, and only the files in the folder count. So a shard may run twice, or only in part.
 """
 
-# Dask's own functions have no types, of those that are called here.
+# The functions of Dask that are called here have no types.
 # mypy: allow-untyped-calls
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from grader.course.run import GradingJob, RunProgress
     from grader.course.worklist import WorklistEntry
 
-SHARDS = (15, 4, 1)  # submissions in a task: in the first round, and for those of which a round has left no result
+SHARDS = (15, 4, 1)  # submissions per task: in the first round, and in later rounds for those without a result
 RETRIES = 2  # of a task whose grading process ended
 CONNECT_SECONDS = 6.0
 LOOK_SECONDS = 0.25
-SEEN_SECONDS = 60.0  # until what another machine has written is seen here: an attribute cache of NFS lasts so long
+SEEN_SECONDS = 60.0  # seconds until files of another machine are visible here: as long as the attribute cache of NFS
 
 
 def grade_on_cluster(
@@ -42,7 +42,7 @@ def grade_on_cluster(
     workers: int | None,
     progress: Callable[[RunProgress], None] = lambda _: None,
 ) -> RunProgress:
-    """Grade these entries on a cluster, and return how it went.
+    """Grade these entries on a cluster, and return the progress at the end.
 
     Args:
         job: The job.
@@ -52,7 +52,7 @@ def grade_on_cluster(
         progress: Called with the progress whenever new results appear.
 
     Raises:
-        UsageError: If there is no such cluster, or a machine of it refuses the job.
+        UsageError: If there is no such cluster, or one of its machines refuses the job.
     """
     from grader.course.run import RunProgress
 
@@ -95,7 +95,7 @@ def _connected(address: str) -> Client:
 
 
 class _Run:
-    """What a client does: hand out shards, and look which results are there."""
+    """The client: hands out shards, and looks for their results."""
 
     def __init__(
         self,
@@ -121,8 +121,8 @@ class _Run:
                 break
         if self.missing:
             self.standing.lost = [entry.id for entry in self.missing]
-            why = sanitize(self.error)  # it may name the file of a student
-            print(f"{len(self.missing)} have no result: {why}", file=sys.stderr, flush=True)
+            why = sanitize(self.error)  # it may contain the name of a student's file
+            print(f"submissions without a result: {len(self.missing)}; {why}", file=sys.stderr, flush=True)
 
     def _round(self, size: int) -> None:
         from grader.course.run import take_shard
@@ -157,7 +157,7 @@ class _Run:
         return any(entry.id in self.answered for entry in self.missing)
 
     def _look(self) -> None:
-        """Count the results that have come since the last look."""
+        """Count the results that are new since the last look."""
         from grader.course.run import list_ungraded_entries
 
         names = set(os.listdir(self.folder.results)) if self.folder.results.is_dir() else set()

@@ -1,4 +1,4 @@
-"""Hash the content of submissions, independent of names and places."""
+"""Hash the content of submissions, independent of file names and folders."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def hash_graded_content(place: Path, parts: dict[str, Path], home: AssignmentFiles, parser: FileParser) -> str:
-    """Return the hash of the graded content of a submission, whatever its name and place.
+    """Return the hash of the graded content of a submission, whatever its file name and folder.
 
-    If it cannot be read, the hash is of the reason.
+    If it cannot be read, the reason is hashed instead.
 
     Args:
         parts: See `grader.course.run.GradingJob.handed_in`.
-        parser: Has zips read by a worker.
+        parser: Asks a worker to read zips.
     """
     assignment = home.assignment
     allowed = submission.AttachmentRules(assignment.attachments, assignment.limits.attachment_mb << 20)
@@ -45,7 +45,7 @@ def hash_graded_content(place: Path, parts: dict[str, Path], home: AssignmentFil
 
 
 def is_submittable(name: str, home: AssignmentFiles) -> bool:
-    """Return whether a file of this name, one of several that a student handed in, can be of use."""
+    """Return whether a file with this name, one of several that a student submitted, can be graded."""
     return Path(name).suffix.lower() in HANDED_IN or name in home.assignment.attachments
 
 

@@ -1,24 +1,122 @@
-"""The page that a student reads after grading: their own report, without what is hidden."""
+"""The page of a submission: the code beside its outcomes; the staff sees everything, students nothing that is hidden."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
 
 from grader.assignment import Assignment
+from grader.course import marks
+from grader.course.adjustments import COLUMNS, QuestionAdjustment, change_points, write_row
+from grader.course.handed_in import HandedInCode
 from grader.course.results import SubmissionResult
+from grader.course.worklist import WorklistEntry
 from grader.report import page
-from grader.report.model import Report
+from grader.report.model import QuestionResult, Report
+from grader.report.text import sanitize
 
 CONCEALED = "A hidden check."
+MAX_WHO = 300  # characters of the names of all who submitted together
 
 
-def render(result: SubmissionResult, assignment: Assignment, lines: Sequence[str] = ()) -> str:
-    """Return the page of one result.
+@dataclass(frozen=True)
+class Account:
+    """What a page says beside the report.
+
+    Attributes:
+        lines: The explanation of the score; the last line is the score.
+        whose: The names of the students who read it.
+        adjustments: What the staff wrote by hand.
+    """
+
+    lines: Sequence[str] = ()
+    whose: str = ""
+    adjustments: Sequence[QuestionAdjustment] = ()
+
+
+def join_accounts(accounts: Sequence[Account]) -> Account:
+    """Return what all pages of one submission say, for staff; the first is the one for all who submitted together."""
+    first, *own = accounts
+    if not own:
+        return first
+    lines = [line for account in own for line in account.lines]
+    rows = {one.line: one for account in accounts for one in account.adjustments}
+    return Account([*lines, "one for each member of the group"], first.whose, [rows[line] for line in sorted(rows)])
+
+
+def render(
+    result: SubmissionResult,
+    assignment: Assignment,
+    account: Account = Account(),
+    entry: WorklistEntry | None = None,
+    code: HandedInCode | None = None,
+) -> str:
+    """Return the page of one submission for its students.
 
     Args:
-        lines: The explanation of its score; the last line is the score.
+        entry: The submission, for its time.
+        code: What was handed in, if it is known.
     """
-    return page.render(hide_from_student(result.report, assignment), lines)
+    return _render(hide_from_student(result.report, assignment), assignment, account, entry, code)
+
+
+def render_for_staff(
+    result: SubmissionResult,
+    assignment: Assignment,
+    account: Account,
+    entry: WorklistEntry,
+    code: HandedInCode | None,
+    student_page: str,
+) -> str:
+    """Return the page of one submission with everything, and with lines for adjustments.csv.
+
+    Args:
+        student_page: The path of the student's page, from the folder of the class.
+    """
+    report = result.report
+    now = {question.id: question.points for question in (*report.questions, *_adjust(report, account.adjustments))}
+    rows = [(question, write_row(entry.id, question.id, f"={now[question.id]:g}")) for question in report.questions]
+    about = {"staff": True, "entry": entry.id, "student_page": student_page, "rows": rows, "columns": ",".join(COLUMNS)}
+    return _render(report, assignment, account, entry, code, about)
+
+
+def _render(
+    report: Report,
+    assignment: Assignment,
+    account: Account,
+    entry: WorklistEntry | None,
+    code: HandedInCode | None,
+    about: dict[str, object] | None = None,
+) -> str:
+    files = marks.mark_lines(code, report) if code else []
+    shown = page.describe_page(report, account.lines) | {
+        "staff": False,
+        "whose": sanitize(account.whose, MAX_WHO),
+        "submitted": entry.created_at.strftime("%Y-%m-%d %H:%M %z") if entry and entry.created_at else "",
+        "adjustments": account.adjustments,
+        "adjusted": {question.id: question for question in _adjust(report, account.adjustments)},
+        "files": files,
+        "places": {
+            question.id: [
+                line for file in files for line in file.lines if any(one.check.question == question.id for one in line.pointers)
+            ]
+            for question in report.questions
+        },
+        "defined": marks.find_definitions(files, assignment.questions),
+    }
+    return page.open_template("feedback.html", Path(__file__).parent).render(shown | (about or {}))
+
+
+def _adjust(report: Report, adjustments: Sequence[QuestionAdjustment]) -> Iterator[QuestionResult]:
+    """Yield the questions whose points are changed by hand, with the new points, before any weight."""
+    for question in report.questions:
+        own = [one for one in adjustments if one.question == question.id and one.points]
+        points, most = Fraction(str(question.points)), Fraction(str(question.max_points))
+        if own:
+            points += sum(change for _, change in change_points(own, points, most, most))
+            yield question.model_copy(update={"points": float(points)})
 
 
 def hide_from_student(report: Report, assignment: Assignment) -> Report:

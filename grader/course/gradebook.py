@@ -16,6 +16,7 @@ from grader.report.text import escape_formula, sanitize
 Cell = str | Decimal | int | None
 Row = list[Cell]
 
+GRADEBOOKS = ("gradebook.csv", "gradescope.csv", "canvas.csv")
 MAX_CELL = 30_000  # characters; Excel holds 32,767
 # Outcomes of single checks: a question alone is partial or not started.
 COUNTED = [outcome.value for outcome in Outcome if outcome not in (Outcome.PARTIAL, Outcome.NOT_STARTED)]
@@ -38,32 +39,42 @@ def render_gradebook(course: Course, scores: Iterable[Score]) -> str:
         row: Row = [one.entry, student.name, student.email, student.sid, one.points, one.max_points]
         row += [one.questions.get(question) for question in questions]
         row += [one.outcomes.get(outcome, 0) if one.outcomes else None for outcome in COUNTED]
-        rows.append([*row, handed_in, late, len(entry.earlier) + 1, one.status, "; ".join(one.explanation())])
-    return _text(header, rows)
+        attempts = 1 + max(len(entry.earlier), len(one.replaces))  # by the platform, or in this class
+        rows.append([*row, handed_in, late, attempts, one.status, "; ".join(one.explanation())])
+    return render_csv(header, rows)
 
 
 def render_gradescope_csv(course: Course, scores: Iterable[Score]) -> str:
-    """Return one row a student under the names that Gradescope's own export of grades has for these columns.
+    """Return one row a student under the names that Gradescope's export of a course's grades has for an assignment.
 
-    Who is not graded has status Ungraded, and no score.
+    Who has no points yet has an empty cell.
     """
-    # As remembered from exports of grades, not checked against one: First Name, Last Name, SID, Email, Sections,
-    # Total Score, Max Points, Status (Graded, Ungraded, Missing), Submission ID, Submission Time, Lateness (H:M:S), View
-    # Count, Submission Count, then the questions. Older ones have one column Name. What the kit does not know is left out.
-    # Gradescope is not known to read scores of a programming assignment from a file: this is to be joined with its export.
-    header = ["First Name", "Last Name", "SID", "Email", "Total Score", "Max Points", "Status"]
-    header += ["Submission ID", "Submission Time", "Submission Count"]
+    # docs/policy.md names the source of the columns. Sections and the total lateness of a course are not known here.
+    # Every row has the maximum, as in the export: finalgrade refuses an assignment with more than one.
+    # Gradescope is not known to read scores of a programming assignment from a file: this is for tools that read its export.
+    scores, title = list(scores), course.assignment.title
+    header = ["First Name", "Last Name", "SID", "Email"]
+    header += [title, f"{title} - Max Points", f"{title} - Submission Time", f"{title} - Lateness (H:M:S)"]
     entries = {entry.id: entry for entry in course.entries}
+    most = _find_maximum(scores)
     rows: list[Row] = []
     for one in scores:
-        entry = entries[one.entry]
+        moment = entries[one.entry].created_at
         first, _, last = one.student.name.strip().rpartition(" ")
-        status = "Ungraded" if one.points is None else "Graded"
-        moment = entry.created_at.strftime("%Y-%m-%d %H:%M:%S %z") if entry.created_at else ""
-        number = one.entry.removeprefix("submission_")
         who = [first or last, last if first else "", one.student.sid, one.student.email]
-        rows.append([*who, one.points, one.max_points, status, number, moment, len(entry.earlier) + 1])
-    return _text(header, rows)
+        submitted = moment.strftime("%Y-%m-%d %H:%M:%S %z") if moment else ""
+        rows.append([*who, one.points, most, submitted, _format_lateness(one.seconds_late)])
+    return render_csv(header, rows)
+
+
+def _format_lateness(seconds: int | None) -> str:
+    """Return hours, minutes and seconds; the hours are not limited to 24."""
+    return "" if seconds is None else f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def _find_maximum(scores: Iterable[Score]) -> Decimal | None:
+    """Return full marks, which are the same for the whole class; None where nobody is graded yet."""
+    return max((one.max_points for one in scores if one.max_points is not None), default=None)
 
 
 def render_canvas_csv(course: Course, scores: Iterable[Score], column: str = "") -> str:
@@ -74,36 +85,35 @@ def render_canvas_csv(course: Course, scores: Iterable[Score], column: str = "")
             Canvas finds the column by it; with another header, Canvas asks whether to make a new
             assignment.
     """
-    # As remembered of its import, not checked against it: the columns Student, ID, SIS User ID, SIS Login ID and Section come
-    # first, students are found by ID (or SIS ID), and the second row holds the points possible. What an empty cell does to a
-    # score that is already there we have not verified: so who has none yet has no row, which changes nothing.
+    # docs/policy.md names the source of the columns; any of ID, SIS User ID and SIS Login ID identifies the student. What an
+    # empty cell does to a score that is already there is not known: so who has none yet has no row, which changes nothing.
     scores = list(scores)
     header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", column or course.assignment.title]
-    possible = {one.max_points for one in scores if one.max_points is not None}
-    rows: list[Row] = [["    Points Possible", "", "", "", "", max(possible, default=None)]]
+    rows: list[Row] = [["    Points Possible", "", "", "", "", _find_maximum(scores)]]
     for one in scores:
         if one.points is not None:
             name, sid, email = one.student.name or one.entry, one.student.sid, one.student.email
             # Canvas' own download names files by its ID; elsewhere a student's number is the school's.
             own, school = (sid, "") if course.layout == "canvas" else ("", sid)
             rows.append([name, own, school, email, "", one.points])
-    return _text(header, rows)
+    return render_csv(header, rows)
 
 
 def write_gradebooks(folder: Path, course: Course, scores: Iterable[Score], canvas_column: str = "") -> list[Path]:
     """Write gradebook.csv, gradescope.csv and canvas.csv into the folder, and return their paths."""
     scores = list(scores)
-    texts = {
-        "gradebook.csv": render_gradebook(course, scores),
-        "gradescope.csv": render_gradescope_csv(course, scores),
-        "canvas.csv": render_canvas_csv(course, scores, canvas_column),
-    }
-    for name, text in texts.items():
+    texts = (
+        render_gradebook(course, scores),
+        render_gradescope_csv(course, scores),
+        render_canvas_csv(course, scores, canvas_column),
+    )
+    for name, text in zip(GRADEBOOKS, texts, strict=True):
         write_atomically(folder / name, text)
-    return [folder / name for name in texts]
+    return [folder / name for name in GRADEBOOKS]
 
 
-def _text(header: list[str], rows: list[Row]) -> str:
+def render_csv(header: list[str], rows: list[Row]) -> str:
+    """Return a table in which no cell is a formula."""
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([_cell(name) for name in header])

@@ -1,8 +1,8 @@
-"""A machine's own warm judge for a cluster: `python -m grader.course.host PARENT`, which grades one shard after another.
+"""The grading process of a machine in a cluster: `python -m grader.course.host PARENT` grades one shard after another.
 
 Each line of standard input asks for a shard, {"job": {...}, "entries": [ids]}; each line of standard output answers one:
-{"failed": [ids]}, entries of which the grader itself has failed, or {"refused": "why"}. The results are files. It ends with its
-input, or with the process PARENT that started it.
+{"failed": [ids]}, entries on which the grader itself failed, or {"refused": "why"}. The results are files. The process ends
+with its input, or with the process PARENT that started it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from grader.sandbox.parsing import OwnParser
 
 
 def main(parent: int) -> None:
-    """Answer shards, which are all of one job, until no more come or SIGTERM arrives."""
+    """Answer the shards of one job until no more come or SIGTERM arrives."""
     with contextlib.suppress(KeyboardInterrupt), stopping.catch_signals() as stop:
         if sys.platform == "linux":
             from grader.sandbox import kernel
@@ -59,7 +59,7 @@ def _answer(stop: stopping.StopRequest) -> None:
 
 
 def open_job(about: dict[str, Any]) -> run.GradingJob:
-    """Return the job that a client has prepared, if it is the same one here.
+    """Return the job that a client has prepared, if suite and environment are the same here.
 
     Args:
         about: Has the keys root (the folder of the assignments, if they are not in the kit's own),
@@ -79,22 +79,22 @@ def open_job(about: dict[str, Any]) -> run.GradingJob:
         ("suite in course.json", about["suite"], course.suite),
     ):
         if wanted != own:
-            raise UsageError(f"the {what} is not the client's: {same.format(wanted[:12], own[:12])}")
+            raise UsageError(f"the {what} here differs from the client's: {same.format(wanted[:12], own[:12])}")
     checks = fingerprints.hash_checks(home, course.suites)
     return run.GradingJob(home.root, course, Path(course.export), Path(about["folder"]), checks, about["require_level"])
 
 
 def grade_shard(job: run.GradingJob, names: list[str], workers: int | None, template: Grader) -> list[str]:
-    """Grade the entries that are not graded yet, and return the ids of those the grader failed on.
+    """Grade the entries that are not graded yet, and return the ids of those on which the grader failed.
 
     Raises:
-        UsageError: If a submission is not the one that the client read.
+        UsageError: If a submission differs from what the client read.
     """
     course, wanted = job.course, set(names)
     entries = run.list_ungraded_entries(job, [entry for entry in course.entries if entry.id in wanted])
     with OwnParser() as parser:
         for entry in entries:
-            # A file that is not there would be graded, as an empty submission.
+            # A missing file would be graded as an empty submission.
             if run.hash_submission(job.home, job.export, entry, parser) != course.submissions[entry.id]:
                 raise UsageError(f"{entry.path} differs from what the client read; share {job.export} and leave it unchanged")
     return run.grade_entries(job, entries, workers or machine.count_cores(), template=template).failed
@@ -102,7 +102,7 @@ def grade_shard(job: run.GradingJob, names: list[str], workers: int | None, temp
 
 @contextlib.contextmanager
 def _pipes() -> Iterator[tuple[IO[str], IO[str]]]:
-    """Yield what to read and where to answer, and keep both from whatever else reads or prints here."""
+    """Yield the pipes for requests and answers, protected from other code that reads or prints."""
     asked, answers = os.dup(0), os.dup(1)
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)

@@ -1,6 +1,6 @@
-"""The part of grading on a cluster that runs in a Dask worker: it hands shards to a grading process, see `host`.
+"""Runs in a Dask worker: passes shards to a grading process, see `host`.
 
-No code of students, and no judge, is ever in a Dask worker's own process: this module imports nothing of them.
+Neither student code nor a judge ever runs in the Dask worker's own process; this module imports neither.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 
-_host: tuple[str, subprocess.Popen[str]] | None = None  # the grading process, and the job that it is for
+_host: tuple[str, subprocess.Popen[str]] | None = None  # the grading process, and its job
 _lock = threading.Lock()
 
 
 def run_shard(about: str, ids: list[str]) -> dict[str, Any]:
-    """Return what this Dask worker's grading process answers for a shard; it is started for the first one of a job."""
+    """Return the answer of this Dask worker's grading process to a shard; the first shard of a job starts the process."""
     global _host
     with _lock:
         if _host is None or _host[0] != about or _host[1].poll() is not None:
@@ -39,13 +39,13 @@ def run_shard(about: str, ids: list[str]) -> dict[str, Any]:
         except OSError:
             answer = ""
         if not answer:
-            raise RuntimeError(f"a grading process ended with {process.wait(60)}, see the log of its Dask worker")
+            raise RuntimeError(f"a grading process exited with {process.wait(60)}; see the log of its Dask worker")
         read: dict[str, Any] = json.loads(answer)
         return read
 
 
 def end_grading_process(about: str | None = None) -> None:
-    """End this Dask worker's grading process, if it is for this job, or for any."""
+    """End this Dask worker's grading process, if it belongs to this job; by default, whatever its job."""
     global _host
     if _host is not None and about in (None, _host[0]):
         _host[1].terminate()

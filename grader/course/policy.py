@@ -5,6 +5,7 @@ Numbers are exact decimals. What a policy makes of outcomes is scoring.py's.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from datetime import datetime, timezone, tzinfo
@@ -100,6 +101,36 @@ class FaultyItem(_Strict):
         return self
 
 
+class DropLowest(_Strict):
+    """Questions that do not count, for each student those whose loss leaves the highest share of the points.
+
+    Attributes:
+        lowest: How many.
+        questions: The ids of those that may be dropped; none: all.
+    """
+
+    lowest: Annotated[Count, Field(ge=1)]
+    questions: tuple[str, ...] = ()
+
+
+class Curve(_Strict):
+    """A curve over the points of the work, which raises points and never lowers any; see curves.py.
+
+    Attributes:
+        kind: "square_root": of the share of the maximum. "mean": the same number of points is added
+            for everybody, so that the mean of the class becomes `mean`.
+    """
+
+    kind: Literal["square_root", "mean"]
+    mean: Positive | None = None
+
+    @model_validator(mode="after")
+    def _mean(self) -> Curve:
+        if (self.kind == "mean") != (self.mean is not None):
+            raise ValueError('expected a mean with kind = "mean", and none with kind = "square_root"')
+        return self
+
+
 class LatePenalty(_Strict):
     """The points that late work loses.
 
@@ -114,6 +145,8 @@ class LatePenalty(_Strict):
         free_days: Days that cost nothing, and are not counted in most_days.
         flagged_days: How many days late a submission counts if the platform says only that it is
             late.
+        extensions_file: The name of a CSV file beside the policy, with more extensions; see
+            extensions.py.
     """
 
     deadline: Moment | None = None
@@ -125,6 +158,16 @@ class LatePenalty(_Strict):
     floor_percent: Percent = Decimal(0)
     free_days: Count = 0
     flagged_days: Count = 1
+    extensions_file: str = ""
+
+    @model_validator(mode="after")
+    def _beside(self) -> LatePenalty:
+        if self.extensions_file and not re.fullmatch(r"\w[\w.-]*\.csv", self.extensions_file):
+            raise ValueError(
+                f"extensions_file: expected the name of a CSV file beside the policy, such as extensions.csv, "
+                f"found {self.extensions_file!r}"
+            )
+        return self
 
     @model_validator(mode="after")
     def _one_unit(self) -> LatePenalty:
@@ -138,39 +181,46 @@ class Extension(_Strict):
 
     Attributes:
         student: Email or sid; or the id of a submission, then for all who submitted it together.
+        days, minutes: After the deadline; days are those of the clock, with 23 to 25 hours.
+        until: The new deadline.
     """
 
     student: str = Field(min_length=1)
     days: Count | None = None
+    minutes: Count | None = None
     until: Moment | None = None
     reason: Reason
 
     @model_validator(mode="after")
     def _one(self) -> Extension:
-        if (self.days is None) == (self.until is None):
-            raise ValueError("expected either days or until")
+        if [self.days, self.minutes, self.until].count(None) != 2:
+            raise ValueError("expected exactly one of days, minutes and until")
         return self
 
 
-class AttemptLimits(_Strict):
-    """How often students may submit.
+class Attempts(_Strict):
+    """Which of a student's submissions counts, and how often students may submit.
 
     Attributes:
+        counts: The "newest", or the one with the "best" score.
         at_most: In all.
         per_day: Between midnight and midnight in the policy's zone.
         beyond: "cost": each attempt beyond either limit has its `cost` in points. "refused": if the
             attempt that would count is beyond a limit, it earns nothing.
     """
 
+    counts: Literal["newest", "best"] = "newest"
     at_most: Annotated[Count, Field(ge=1)] | None = None
     per_day: Annotated[Count, Field(ge=1)] | None = None
-    beyond: Literal["cost", "refused"]
+    beyond: Literal["cost", "refused"] | None = None
     cost: Amount = Decimal(0)
 
     @model_validator(mode="after")
-    def _cost(self) -> AttemptLimits:
+    def _limits(self) -> Attempts:
+        if (self.beyond is None) != (self.at_most is None and self.per_day is None):
+            raise ValueError('expected beyond = "cost" or "refused" with at_most or per_day, and only with them')
         if (self.beyond == "cost") != (self.cost > 0):
-            raise ValueError('expected a cost above 0 with beyond = "cost", and none with beyond = "refused"')
+            raise ValueError('expected a cost above 0 with beyond = "cost", and only with it')
         return self
 
 
@@ -208,9 +258,11 @@ class Policy(_Strict):
     weights: Weights = Weights()
     extra: ExtraCredit = ExtraCredit()
     faulty: tuple[FaultyItem, ...] = ()
+    drop: DropLowest | None = None
+    curve: Curve | None = None
     late: LatePenalty | None = None
     extensions: tuple[Extension, ...] = ()
-    attempts: AttemptLimits | None = None
+    attempts: Attempts | None = None
     adjustments: tuple[Adjustment, ...] = ()
 
     @model_validator(mode="after")
@@ -260,27 +312,21 @@ class Policy(_Strict):
         return self.placed(self.late.deadline) if self.late and self.late.deadline else None
 
 
-def load_policy(path: Path) -> Policy:
-    """Return the policy that the file describes.
-
-    Raises:
-        UsageError: Names the field at fault.
-    """
-    return parse_policy(read_policy_text(path), str(path))
-
-
-def read_policy_text(path: Path) -> str:
+def read_policy_text(path: Path, expected: str = "a policy file, see docs/policy.md") -> str:
     """Return the file's text, to the byte.
+
+    Args:
+        expected: What the file should be, for error messages.
 
     Raises:
         UsageError: If the file cannot be read.
     """
     try:
         if path.exists() and not path.is_file() and not path.is_dir():  # a pipe, which nobody may fill, or a device without end
-            raise UsageError(f"{path} is not an ordinary file; expected a policy file, see docs/policy.md")
+            raise UsageError(f"{path} is not an ordinary file; expected {expected}")
         return path.read_bytes().decode()
     except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror}); expected a policy file, see docs/policy.md") from error
+        raise UsageError(f"{path} cannot be read ({error.strerror}); expected {expected}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8: {error}; save it as UTF-8") from error
 

@@ -1,4 +1,4 @@
-"""Grading again after a check was corrected: only that check is run, whose points move is said first, and it can be undone."""
+"""Grade again after a check was corrected: run only that check, first show whose points change, and allow to undo it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from grader.course.results import Course, ResultsFolder, SubmissionResult
 from grader.course.summary import write_class_results
 from grader.report.model import CheckResult, Outcome
 
-REPLACED = "replaced"  # the folder, in that of the class, with each course.json that a regrade has replaced
+REPLACED = "replaced"  # the subfolder of the class for each course.json that a regrade has replaced
 
 
 @dataclass
 class Moves:
-    """How the points of a check move, in a class.
+    """How the points of a check change in a class.
 
     Attributes:
-        up: What each submission gains that gains anything.
-        down: What each one loses that loses anything.
+        up: The gain of each submission that gains points.
+        down: The loss of each submission that loses points.
     """
 
     up: list[float] = field(default_factory=list)
@@ -48,10 +48,10 @@ def _in_points(points: float) -> str:
 
 
 class Regrade:
-    """The checks of a graded class that are no longer what they were, run again.
+    """The changed checks of a graded class, run again.
 
-    A check is another one when its function, the views or the driver that it uses, its cases or their answers have changed.
-    What needs a question of which a check now ends differently is run as well. Until `apply`, the class's scores are as before.
+    A check has changed if its function, its views or driver, its cases or their answers have changed. Questions that need a
+    question with a different outcome are run again, too. Until `apply`, the scores of the class stay as they are.
 
     Attributes:
         before: The class as it was graded.
@@ -78,11 +78,11 @@ class Regrade:
 
     @property
     def same_version(self) -> bool:
-        """Return whether other checks go by the version that earlier reports name."""
+        """Return whether the changed checks still have the version that earlier reports name."""
         return bool(self.corrected or self.added) and self.home.assignment.version == self.before.assignment.version
 
     def grade(self, workers: int, progress: Callable[[run.RunProgress], None]) -> Iterator[str]:
-        """Run what has changed; yield what it was, and whose points would move."""
+        """Run the changed checks; yield lines about them, and whose points would change."""
         yield f"corrected: {', '.join(self.corrected) or 'no check'}" + (
             f"; new: {', '.join(self.added)}" if self.added else ""
         )
@@ -94,7 +94,7 @@ class Regrade:
         yield f"{len(entries)} submissions graded again" + (f", {len(standing.failed)} failed" if standing.failed else "")
 
     def apply(self, never_lower: bool = False) -> Iterator[str]:
-        """Let what was run count, and keep what it replaces; yield what was written.
+        """Make the new outcomes count, and keep what they replace; yield lines about what was written.
 
         never_lower: Whether a submission that would lose points keeps its earlier result.
         """
@@ -136,10 +136,10 @@ class Regrade:
 
 
 def undo(home: AssignmentFiles, folder: ResultsFolder) -> Iterator[str]:
-    """Let the results count again that the last regrade replaced; yield what was written.
+    """Restore the results that the last regrade replaced; yield lines about what was written.
 
     Raises:
-        UsageError: If none is kept.
+        UsageError: If there are none.
     """
     taken = folder.take_back_course(REPLACED)
     if taken is None:
@@ -149,10 +149,10 @@ def undo(home: AssignmentFiles, folder: ResultsFolder) -> Iterator[str]:
 
 
 def find_changed_checks(result: SubmissionResult, checks: dict[str, str]) -> frozenset[str]:
-    """Return the checks of a result that have changed since, or that the grader has spoilt.
+    """Return the checks of a result that have changed since, or on which the grader failed.
 
     Args:
-        checks: The digests that checks have now, by id without parameters.
+        checks: The current digests of the checks, by id without parameters.
     """
     now = {check: checks.get(check.partition("[")[0]) for check in result.checks}
     spoilt = {check.id for check in result.report.checks if check.outcome is Outcome.GRADER_ERROR}
@@ -162,7 +162,7 @@ def find_changed_checks(result: SubmissionResult, checks: dict[str, str]) -> fro
 
 
 def describe_point_changes(before: SubmissionResult, after: SubmissionResult) -> Iterator[str]:
-    """Yield how the points of a submission have moved, and by which checks; nothing if no check ended differently."""
+    """Yield how the points of a submission have changed, and by which checks; nothing if all outcomes are the same."""
     differ = []
     for name, old, new in _list_differences(before, after):
         ends = " -> ".join(_outcome(check.outcome if check else None) for check in (old, new))

@@ -1,7 +1,8 @@
-"""Scoring a class again, from its stored results: under another policy, or after results have changed. Nothing is run."""
+"""Score a class again from its stored results: by other rules, or after results have changed. Nothing is run."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -9,10 +10,11 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from grader.assignment import UsageError
-from grader.course.gradebook import write_gradebooks
-from grader.course.policy import parse_policy, read_policy_text
+from grader.course import adjustments as by_hand
+from grader.course.gradebook import GRADEBOOKS, write_gradebooks
 from grader.course.results import ResultsFolder
-from grader.course.scoring import Score, ScoreStep, find_unscored_students, identify_student, score_class
+from grader.course.rules import RuleFiles, read_rule_files
+from grader.course.scoring import Score, ScoreStep, find_unscored, find_unscored_students, identify_student, score_class
 from grader.report.model import write_atomically
 from grader.stored import StoredModel, read_stored
 
@@ -25,20 +27,29 @@ class ScoresFile(StoredModel):
     """The content of scores.json.
 
     Attributes:
-        policy: The text of the file by which they were made; "" for points as they are.
+        policy: The text of the policy file; "" if there is none, so that points stay as they are.
+        extensions: The text of the policy's file of extensions; "" if it names none.
+        adjustments: The text of adjustments.csv; "" if nothing is changed by hand.
     """
 
     assignment: str
     policy: str = ""
+    extensions: str = ""
+    adjustments: str = ""
     scores: list[Score]
+
+    @property
+    def rules(self) -> RuleFiles:
+        """Return the texts by which the scores were made."""
+        return RuleFiles(self.policy, self.extensions, self.adjustments)
 
 
 class ScoreChange(BaseModel):
-    """A student whose score has moved.
+    """A student whose score has changed.
 
     Attributes:
-        before, after: Points; None where there are none.
-        why: The causes, then the steps that went and came.
+        before, after: Points; None without a score.
+        why: The causes, then the removed and the added steps.
     """
 
     who: str
@@ -48,49 +59,67 @@ class ScoreChange(BaseModel):
     why: tuple[str, ...]
 
 
-def rescore(folder: ResultsFolder, file: Path | None = None, output: Path | None = None) -> list[ScoreChange]:
-    """Score the class by a policy, write the scores, and return whose score moved.
+def rescore(
+    folder: ResultsFolder, file: Path | None = None, output: Path | None = None, adjustments: Path | None = None
+) -> list[ScoreChange]:
+    """Score the class by a policy and adjustments, write the scores, and return the students whose score changed.
 
-    This writes scores.json, the gradebooks and policy.toml. The policy is kept byte for byte;
-    scores that are replaced go to scores-history/. The scores are compared with those that were
-    stored; where there are none yet, with those by the policy applied before, or with points as
-    they are.
+    This writes scores.json, the gradebooks, and exact copies of the rules: policy.toml with the table
+    of extensions that it names, and adjustments.csv. Replaced scores go to scores-history/. The new
+    scores are compared with the stored ones; if there are none yet, with those by the previous rules,
+    or with plain points.
 
     Args:
         file: The policy; None for the policy.toml of the class, if it has one.
-        output: A folder to write to instead of the class's, which then stays as it is.
+        output: A folder to write to; the class's folder then stays unchanged.
+        adjustments: The adjustments; None for the adjustments.csv of the class, if it has one.
 
     Raises:
-        UsageError: If the policy does not fit the class, or a file cannot be read.
+        UsageError: If policy or adjustments do not fit the class, or a file cannot be read.
     """
     course = folder.course()
     results = folder.of(course)
-    own = folder.path / POLICY
-    applied = read_policy_text(own) if own.is_file() else ""
-    text = read_policy_text(file) if file else applied
-    policy = parse_policy(text, str(file or own))
+    own, own_rows = folder.path / POLICY, folder.path / by_hand.NAME
+    source, source_rows = file or own, adjustments or own_rows
+    rules = read_rule_files(file or _existing(own), adjustments or _existing(own_rows))
+    policy, rows = rules.parse_policy(str(source)), rules.parse_adjustments(str(source_rows))
+    extensions = policy.late.extensions_file if policy.late else ""
+    if extensions in (*GRADEBOOKS, by_hand.NAME):
+        raise UsageError(
+            f"{source}: late.extensions_file: {extensions} is the name of a file that regrade writes; "
+            "give the table another name"
+        )
+    by_hand.require_known_questions(course, rows, str(source_rows))
     old = read_scores(folder)
-    new = score_class(course, results, policy)
+    new = score_class(course, results, policy, rows)
     try:
-        # Scores of today's results under the old policy show whether the policy or the results moved a score.
-        between = score_class(course, results, parse_policy(old.policy if old else applied, str(folder.path / SCORES)))
+        # Scores of the new results by the old rules show whether results, policy or adjustments changed a score.
+        applied = old.rules if old else read_rule_files(_existing(own), _existing(own_rows))
+        before = applied.parse_adjustments(str(folder.path / SCORES))
+        between = score_class(course, results, applied.parse_policy(str(folder.path / SCORES)), before)
+        ruled = score_class(course, results, policy, before)
     except UsageError:
-        between = []  # it names a question that is gone, so the two causes cannot be distinguished
-    changes = _changes(old.scores if old else between, between, new)
+        between = ruled = []  # they name a question or a file that no longer exists, so the causes cannot be distinguished
+    changes = _changes(old.scores if old else between, between, ruled, new)
     target = output or folder.path
-    whole = ScoresFile(assignment=course.assignment.name, policy=text, scores=new).model_dump_json(indent=1) + "\n"
+    whole = ScoresFile(assignment=course.assignment.name, scores=new, **rules._asdict()).model_dump_json(indent=1) + "\n"
     _keep(target, whole)
     write_gradebooks(target, course, new, policy.canvas_column)
-    if text or (target / POLICY).is_file():
-        write_atomically(target / POLICY, text)
-    # Last, since it holds its policy as well: whatever ends this before leaves the old scores, with the old policy.
+    if extensions:
+        write_atomically(target / extensions, rules.extensions)
+    for name, text in ((POLICY, rules.policy), (by_hand.NAME, rules.adjustments)):
+        if text or (target / name).is_file():
+            write_atomically(target / name, text)
+    # Last, because it contains its rules: if this is interrupted before, the old scores stay with the old rules.
     write_atomically(target / SCORES, whole)
     return changes
 
 
-def rescore_and_report(folder: ResultsFolder, file: Path | None = None, output: Path | None = None) -> Iterator[str]:
-    """Score the class as `rescore` does, and yield what to print."""
-    changes = rescore(folder, file, output)
+def rescore_and_report(
+    folder: ResultsFolder, file: Path | None = None, output: Path | None = None, adjustments: Path | None = None
+) -> Iterator[str]:
+    """Score the class as `rescore` does, and yield the lines to print."""
+    changes = rescore(folder, file, output, adjustments)
     target = output or folder.path
     new = ScoresFile.model_validate_json((target / SCORES).read_bytes())
     for change in changes:
@@ -101,18 +130,27 @@ def rescore_and_report(folder: ResultsFolder, file: Path | None = None, output: 
         if waiting := [one.entry for one in new.scores if one.status == status]:
             some = ", ".join(waiting[:5]) + (", ..." if len(waiting) > 5 else "")
             yield f"{len(waiting)} without points ({status}): {some}; run `course` again, then `regrade`"
-    policy = parse_policy(new.policy, str(target / SCORES))
-    if unknown := find_unscored_students(folder.course(), new.scores, policy):
-        yield (
-            f"the policy names students without a score: {', '.join(unknown)}; check the spelling. "
-            "The id of a submission is valid only until a newer submission counts"
-        )
-    names = [SCORES, "gradebook.csv", "gradescope.csv", "canvas.csv", *([POLICY] if (target / POLICY).is_file() else [])]
+    course, policy = folder.course(), new.rules.parse_policy(str(target / SCORES))
+    known = [name for one in new.scores for name in (one.student.email, one.student.sid) if name]
+    unknown = {
+        "the policy": find_unscored_students(course, new.scores, policy),
+        by_hand.NAME: find_unscored(course, new.scores, (row.student for row in new.rules.parse_adjustments())),
+    }
+    for what, students in unknown.items():
+        if students:
+            named = ", ".join(f"{name}{_suggest(name, known)}" for name in students)
+            yield (
+                f"{what} names students without a score: {named}; check the spelling. "
+                "The id of a submission is valid only while that submission counts"
+            )
+    names = [SCORES, *GRADEBOOKS, *(name for name in (POLICY, by_hand.NAME) if (target / name).is_file())]
+    if policy.late and policy.late.extensions_file:
+        names.append(policy.late.extensions_file)
     yield f"wrote {', '.join(names)} to {target}"
 
 
 def read_scores(folder: ResultsFolder) -> ScoresFile | None:
-    """Return the scores that were written last, or None where there are none yet.
+    """Return the scores that were written last; None if there are none yet.
 
     Raises:
         UsageError: If the file is damaged.
@@ -124,45 +162,65 @@ def read_scores(folder: ResultsFolder) -> ScoresFile | None:
         return None
 
 
+def _existing(path: Path) -> Path | None:
+    return path if path.is_file() else None
+
+
+def _suggest(name: str, known: list[str]) -> str:
+    """Return a question about the student who may be meant; "" where no name is near."""
+    near = difflib.get_close_matches(name, known, 1, 0.8) if "@" in name else []  # numbers of two students are near as well
+    return f" (do you mean {near[0]}?)" if near else ""
+
+
 def _keep(target: Path, whole: str) -> None:
-    """Copy scores.json, if it is about to change, to the history, under the next number."""
+    """Copy scores.json to the history, under the next number, if it is about to change."""
     path, history = target / SCORES, target / HISTORY
     old = path.read_text(encoding="utf-8") if path.is_file() else whole
     kept = sorted(history.glob("scores-*.json"))
-    # One that was ended after this, and before the scores were written, has kept them already.
+    # An earlier run may have been interrupted between this copy and writing the scores.
     if old != whole and not (kept and kept[-1].read_text(encoding="utf-8") == old):
         write_atomically(history / f"scores-{len(kept) + 1:04d}.json", old)
 
 
-def _changes(before: list[Score], between: list[Score], after: list[Score]) -> list[ScoreChange]:
-    old, middle, new = ({identify_student(one.entry, one.student): one for one in part} for part in (before, between, after))
+def _changes(before: list[Score], between: list[Score], ruled: list[Score], after: list[Score]) -> list[ScoreChange]:
+    """Return the students whose score changed.
+
+    Args:
+        between: Scores of the new results by the old rules.
+        ruled: Scores of the new results by the new policy and the old adjustments.
+    """
+    old, middle, late, new = (
+        {identify_student(one.entry, one.student): one for one in part} for part in (before, between, ruled, after)
+    )
     changes = []
     for key in [*new, *(key for key in old if key not in new)]:
-        was, then, now = old.get(key), middle.get(key), new.get(key)
+        was, now = old.get(key), new.get(key)
         one = now or was
         assert one is not None  # each key is of one of the two
         points = (was.points if was else None, now.points if now else None)
         if points[0] == points[1] and (was and was.status) == (now and now.status):
             continue
         who = one.student.name or one.student.email or one.student.sid or one.entry
-        changes.append(
-            ScoreChange(who=who, entry=one.entry, before=points[0], after=points[1], why=tuple(_why(was, then, now)))
-        )
+        why = tuple(_why(was, middle.get(key), late.get(key), now))
+        changes.append(ScoreChange(who=who, entry=one.entry, before=points[0], after=points[1], why=why))
     return changes
 
 
-def _why(was: Score | None, then: Score | None, now: Score | None) -> Iterator[str]:
+def _why(was: Score | None, then: Score | None, ruled: Score | None, now: Score | None) -> Iterator[str]:
     if was is None:
         yield "new in the class"
     elif now is None:
         yield "no longer in the class"
     else:
         if was.entry != now.entry:
-            yield f"a newer submission counts, not {was.entry}"
+            yield f"another submission counts, not {was.entry}"
         elif then and (then.points, then.status) != (was.points, was.status):
-            yield "its results changed"
-        if then and (then.points, then.status) != (now.points, now.status):
+            same = (then.status, then.questions, then.outcomes) == (was.status, was.questions, was.outcomes)
+            yield "the class changed, not its results" if same else "its results changed"
+        if then and ruled and (then.points, then.status) != (ruled.points, ruled.status):
             yield "the policy changed"
+        if ruled and (ruled.points, ruled.status) != (now.points, now.status):
+            yield f"{by_hand.NAME} changed"
         if was.status != now.status:
             yield f"it was {was.status}, and is {now.status}"
     if was and now and was.points is not None and now.points is not None:

@@ -1,4 +1,4 @@
-"""One result for each submission of a class, in a file of its own, and the folder in which they lie."""
+"""The results of a class: one file per submission, in one folder."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from grader.course.worklist import WorklistEntry
 from grader.report.model import Report, write_atomically
 from grader.stored import StoredModel, read_stored
 
-SHORT = 12  # characters of a hash in the name of a file
+SHORT = 12  # characters of a hash in a file name
 Model = TypeVar("Model", bound=BaseModel)
 
 
 class ResultFingerprints(BaseModel, frozen=True):
-    """Hashes of all that a result depends on.
+    """Hashes of everything that a result depends on.
 
     Attributes:
         submission: Hash of the submitted files.
-        suite: Hash of the checks, and of all that they use.
+        suite: Hash of the checks, and of everything that they use.
         environment: Hash of the kit, the libraries and the system that ran the checks.
     """
 
@@ -33,7 +33,7 @@ class ResultFingerprints(BaseModel, frozen=True):
 
     @property
     def name(self) -> str:
-        """Return all three, shortened, for the name of a file."""
+        """Return all three, shortened, for a file name."""
         return "-".join(part[:SHORT] for part in (self.submission, self.suite, self.environment))
 
 
@@ -41,15 +41,15 @@ class SubmissionResult(StoredModel):
     """The result of grading one submission.
 
     Attributes:
-        status: "graded"; "refused" if nothing in it could be graded, so that every check fails for
-            the reason in its message; or "failed" if the grader failed, and the next run tries
+        status: "graded"; "refused" if nothing could be graded, so that every check fails and its
+            message gives the reason; or "failed" if the grader failed, and the next run tries
             again.
-        checks: For each check, a hash of all that decides about it except the submission.
+        checks: For each check, a hash of everything that decides it, except the submission.
         shows: For each failed check, what it saw (see `behaviour.record_behaviour`).
         retried: Checks that ran twice because the grader failed the first time.
         seconds: Wall-clock time of the whole grading.
         cpu_seconds: CPU time of judge and sandbox.
-        attempts: How often grading was begun; more than once if a worker died over it.
+        attempts: How often grading was started; more than once if a worker died.
     """
 
     entry: str
@@ -70,11 +70,11 @@ class Course(StoredModel):
 
     Attributes:
         export: The folder that was read.
-        unread: Names of things that lie in that folder, or should, and are not submissions.
+        unread: Names in that folder, or in its metadata, that are not submissions.
         suite: Hash of the checks of the newest results (see `ResultFingerprints`).
         environment: Hash of the environment of the newest results (see `ResultFingerprints`).
-        submissions: By entry, the hash of the submitted files.
-        kept: By entry, the file in results/ that counts in place of a newer one: a regrade was told to lower no points.
+        submissions: The hash of the submitted files of each entry.
+        kept: For some entries, the file in results/ that counts instead of a newer one, after `regrade --never-lower`.
     """
 
     assignment: Assignment
@@ -90,7 +90,7 @@ class Course(StoredModel):
 
 
 class ResultsFolder:
-    """The folder of a class: course.json, and results/ENTRY.KEY.json; all written by rename, so that none is half there."""
+    """The folder of a class: course.json and results/ENTRY.KEY.json, all written by rename, so never incomplete."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -112,7 +112,7 @@ class ResultsFolder:
         return read_stored(path, Course)
 
     def put_aside_course(self, name: str) -> Path:
-        """Copy course.json to a folder of this name, beside what is there already; return the copy."""
+        """Copy course.json to the folder with this name, next to earlier copies; return the copy."""
         content = (self.path / "course.json").read_text(encoding="utf-8")
         place = self.path / name / f"course-{len(self._list_put_aside(name)) + 1:04}.json"
         place.parent.mkdir(exist_ok=True)
@@ -120,7 +120,7 @@ class ResultsFolder:
         return place
 
     def take_back_course(self, name: str) -> Course | None:
-        """Replace course.json by the newest copy in a folder of this name, which is removed; return it, or None without one."""
+        """Move the newest copy in the folder with this name back to course.json, and return it; None if there is none."""
         if not (copies := self._list_put_aside(name)):
             return None
         course = read_stored(copies[-1], Course)
@@ -132,24 +132,24 @@ class ResultsFolder:
         return sorted((self.path / name).glob("course-*.json"))
 
     def place(self, entry: str, key: ResultFingerprints) -> Path:
-        """Return where the result of this submission lies, or will lie."""
+        """Return the path for the result of this submission."""
         return self.results / f"{entry}.{key.name}.json"
 
     def write(self, result: SubmissionResult) -> None:
-        """Replace the result's file."""
+        """Replace the file of a result."""
         write_atomically(self.place(result.entry, result.key), result.model_dump_json() + "\n")
 
     def read(self, entry: str, key: ResultFingerprints) -> SubmissionResult | None:
-        """Return the result of exactly this submission, or None where there is none that can be read."""
+        """Return the result of exactly this submission; None if there is none that can be read."""
         try:
             return read_stored(self.place(entry, key), SubmissionResult)
         except (OSError, UsageError):
             return None
 
     def of(self, course: Course) -> dict[str, SubmissionResult | None]:
-        """Return by entry the results of what was handed in with the course's suite; None for what is still to come.
+        """Return the results by entry, for the submitted files and the course's suite; None if there is no result yet.
 
-        One from another environment counts where there is none from the course's own: another machine has graded it.
+        If there is none from the course's own environment, one from another environment (another machine) counts.
         """
         names = sorted(path.name for path in self.results.glob("*.json")) if self.results.is_dir() else []
         found: dict[str, SubmissionResult | None] = {}
@@ -167,5 +167,5 @@ class ResultsFolder:
 
 
 def _starting_with(prefix: str, names: list[str]) -> list[str]:
-    """Return those of the names that start with the prefix; the names are in order."""
+    """Return the names that start with the prefix, from a sorted list."""
     return list(itertools.takewhile(lambda name: name.startswith(prefix), names[bisect.bisect_left(names, prefix) :]))

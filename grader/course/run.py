@@ -1,4 +1,4 @@
-"""Grading a class: workers that are copies of one warm judge, a file for each result, and whatever is done is skipped."""
+"""Grade a class: workers are copies of one warm judge, each result is a file, and finished submissions are skipped."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ if TYPE_CHECKING:
 
     from grader.sandbox.parsing import FileParser
 
-STARTS = 3  # of a sandbox that somebody ends before the first submission
-ATTEMPTS = 3  # to grade a submission over which workers die
-PATIENCE = 6.0  # times the budget of a run, which counts no waiting for a processor
-SPARE_SECONDS = 120.0  # beyond the budget of a run, before a worker counts as hung
-END_SECONDS = 20.0  # for all workers together to clean up after SIGTERM, before they are killed
+STARTS = 3  # starts of a sandbox that is killed before the first submission
+ATTEMPTS = 3  # attempts to grade a submission that kills its workers
+PATIENCE = 6.0  # times the budget of a run, which does not count waiting for a processor
+SPARE_SECONDS = 120.0  # seconds beyond the budget before a worker counts as hung
+END_SECONDS = 20.0  # seconds for all workers to clean up after SIGTERM, before they are killed
 HANDED_IN = "grader-handed-in-"
 LAID_OUT = re.compile(rf"(?: in )?[^ ]*{HANDED_IN}\w+/?")
-FORKS = sys.platform == "linux"  # elsewhere a judge that has threads cannot be copied
+FORKS = sys.platform == "linux"  # on other systems, a judge with threads cannot be copied
 
 
 @dataclass(frozen=True)
 class GradingJob:
-    """All that workers need to know to grade any submission of a class.
+    """Everything that workers need to grade any submission of a class.
 
     Attributes:
-        export: The folder that the entries' paths begin in.
+        export: The folder that the entries' paths are relative to.
     """
 
     root: Path
@@ -64,7 +64,7 @@ class GradingJob:
 
     @property
     def home(self) -> AssignmentFiles:
-        """Where the assignment lies; whether a submission could read those of others, or results, is tried out."""
+        """The files of the assignment. The sandbox tests whether a submission could read other submissions or results."""
         home = AssignmentFiles(self.root, self.course.assignment.name)
         handed_in = (
             path for entry in self.course.entries for path in (self.export / entry.path, *_inside(self.export / entry.path))
@@ -73,7 +73,7 @@ class GradingJob:
         return home
 
     def key(self, entry: WorklistEntry) -> ResultFingerprints:
-        """Return the key of an entry's result."""
+        """Return the fingerprints of an entry's result."""
         course = self.course
         return ResultFingerprints(submission=course.submissions[entry.id], suite=course.suite, environment=course.environment)
 
@@ -133,13 +133,13 @@ class GradingJob:
                     if contents.is_submittable(name, self.home):
                         shutil.copyfile(self.export / path, Path(folder) / name, follow_symlinks=False)
                     else:
-                        (Path(folder) / name).touch()  # a film, say: that it is there may be of use in a message
+                        (Path(folder) / name).touch()  # such as a film: a message may name it
                 except OSError as error:
                     raise UsageError(f"{path} cannot be read: {error.strerror}") from error
             yield Path(folder)
 
     def gave_up(self, entry: WorklistEntry, why: str, attempts: int) -> SubmissionResult:
-        """Return the result of a submission over which workers have died."""
+        """Return the result of a submission that has killed its workers."""
         assignment, suites = self.course.assignment, self.course.suites
         report = Report(
             assignment=assignment.name,
@@ -179,12 +179,12 @@ def prepare_job(  # noqa: PLR0913 - the options of the command `course`
     """
     found, entries = read_export(export, layout)
     if folder.resolve().is_relative_to(export.resolve()):
-        raise UsageError(f"{folder} lies in {export}, and would be read as a submission; name a folder outside of it")
+        raise UsageError(f"{folder} is inside {export}, and would be read as a submission; name a folder outside")
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; name a folder for the results")
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)  # results reveal hidden checks, and the work of all students
+        folder.mkdir(mode=0o700, exist_ok=True)  # results reveal hidden checks and the work of all students
     if (folder / "course.json").is_file() and (other := ResultsFolder(folder).course().assignment.name) != home.assignment.name:
         raise UsageError(f"{folder} holds the results of {other}; name another folder for those of {home.assignment.name}")
     with OwnParser() as parser:
@@ -208,7 +208,7 @@ def prepare_job(  # noqa: PLR0913 - the options of the command `course`
 
 
 def _with_kept_results(course: Course, folder: ResultsFolder) -> Course:
-    """Return the course with the results that its folder was told to keep, where suite and submission are the same."""
+    """Return the course with its kept results, if suite and submission are unchanged."""
     if not (folder.path / "course.json").is_file():
         return course
     before = folder.course()
@@ -218,7 +218,7 @@ def _with_kept_results(course: Course, folder: ResultsFolder) -> Course:
 
 
 def list_remarks(job: GradingJob) -> Iterator[str]:
-    """Yield what whoever grades the class should know first."""
+    """Yield remarks for the person who grades the class."""
     if unread := [sanitize(name, 80) for name in job.course.unread]:
         more = f" and {len(unread) - 10} more" if len(unread) > 10 else ""
         yield f"not read, because it is not a submission: {', '.join(unread[:10])}{more}"
@@ -227,7 +227,7 @@ def list_remarks(job: GradingJob) -> Iterator[str]:
 
 
 def hash_submission(home: AssignmentFiles, export: Path, entry: WorklistEntry, parser: FileParser) -> str:
-    """Return the hash of a submission, as it lies in the export."""
+    """Return the hash of a submission in the export."""
     parts = {name: export / path for name, path in entry.parts.items()} if len(entry.parts) > 1 else {}
     return contents.hash_graded_content(export / entry.path, parts, home, parser)
 
@@ -246,7 +246,7 @@ def take_shard(entries: Sequence[WorklistEntry], number: int, count: int) -> lis
 
 
 def list_ungraded_entries(job: GradingJob, entries: Sequence[WorklistEntry]) -> list[WorklistEntry]:
-    """Return the entries that have no result yet, or one that the grader itself has spoilt."""
+    """Return the entries without a result, or on which the grader itself failed."""
     folder = ResultsFolder(job.folder)
     done = {entry.id: folder.read(entry.id, job.key(entry)) for entry in entries}
     return [entry for entry in entries if (result := done[entry.id]) is None or result.status == "failed"]
@@ -273,10 +273,10 @@ class RunProgress:
     """The progress of a run.
 
     Attributes:
-        remark: On how it is graded, in words.
-        failed: Entries where the grader itself has failed.
-        lost: Entries that were left without a result.
-        rate: Submissions a second.
+        remark: A sentence about the number of workers.
+        failed: Entries on which the grader itself failed.
+        lost: Entries without a result at the end.
+        rate: Submissions per second.
     """
 
     count: int
@@ -288,11 +288,11 @@ class RunProgress:
 
     @property
     def rate(self) -> float:
-        """Return submissions a second so far."""
+        """Return the submissions per second so far."""
         return self.done / max(time.monotonic() - self.began, 1e-3)
 
     def line(self) -> str:
-        """Return where it stands, in words."""
+        """Return the progress as one line."""
         if not self.done:
             return f"0 of {self.count} graded"
         left = (self.count - self.done) / self.rate
@@ -310,7 +310,7 @@ def open_warm_grader(job: GradingJob) -> Iterator[Grader]:
 
     Raises:
         UsageError: If the suite cannot be run, or the isolation is less than required.
-        ServerGone: If the sandbox was ended each time that it was started.
+        ServerGone: If the sandbox was killed each time that it was started.
         KeyboardInterrupt: After SIGINT or SIGTERM while the sandbox gets ready. Later ones are
             noted, see `stopping`.
     """
@@ -322,7 +322,7 @@ def open_warm_grader(job: GradingJob) -> Iterator[Grader]:
                 with stop.raises():
                     template.warm_up(wait=True)
                     template.require_isolation()
-                    # One run of nothing: it shows that the suite can be run, and leaves in memory what all copies share.
+                    # Grade an empty submission: this shows that the suite can run, and loads into memory what all copies share.
                     trial = template.grade(template.refused(Path("nothing"), "nothing was submitted"))
                 break
             except ServerGone:
@@ -342,7 +342,7 @@ def grade_entries(
     again: Again | None = None,
     template: Grader | None = None,
 ) -> RunProgress:
-    """Grade these entries, each into a file of its own, and return how it went.
+    """Grade these entries, each into a separate file, and return the progress at the end.
 
     Every worker is a copy of this process, which has a judge and a sandbox ready. A worker that
     dies or hangs is replaced, and its submission is tried again.
@@ -350,10 +350,10 @@ def grade_entries(
     Args:
         job: The job.
         entries: The entries to grade.
-        workers: The most workers at the same time.
+        workers: The maximum number of workers.
         progress: Called with the progress after each entry.
         again: Earlier results of entries, and the checks to run again; see `Again`.
-        template: The grader that `open_warm_grader` yields, if it is kept for several calls.
+        template: A grader from `open_warm_grader`, to use it for several calls.
 
     Raises:
         UsageError: As `open_warm_grader`.
@@ -370,7 +370,7 @@ def grade_entries(
 
 
 class _Crew:
-    """The workers of a run, and who does what."""
+    """The workers of a run, and their tasks."""
 
     def __init__(
         self,
@@ -398,7 +398,7 @@ class _Crew:
         self.crew: list[GradingProcess] = []
 
     def _fit(self, size: int) -> int:
-        """Return how many workers there is memory for: judge and server have theirs, and each call of a copy needs its own."""
+        """Return how many workers fit into memory: judge and server have theirs, and each copy needs memory for its calls."""
         memory_mb = self.job.course.assignment.limits.memory_mb
         fitting = machine.count_fitting_workers(memory_mb)
         if fitting is None or fitting >= size:
@@ -410,13 +410,13 @@ class _Crew:
         return fitting
 
     def run(self) -> RunProgress:
-        """Grade all tasks, and return how it went; afterwards no worker is left.
+        """Grade all tasks, and return the progress; at the end no worker is left.
 
         Raises:
             KeyboardInterrupt: If this process is asked to stop.
         """
         gc.collect()
-        gc.freeze()  # so that collecting does not copy in every worker what all share
+        gc.freeze()  # so that garbage collection does not copy shared memory in every worker
         try:
             for number in range(self.size):
                 self.stop.check()
@@ -466,7 +466,7 @@ class _Crew:
             if worker.task is None and self.waiting:
                 worker.task, worker.since = self.waiting.pop(), time.monotonic()
                 self.attempts[worker.task] += 1
-                with contextlib.suppress(OSError):  # it is gone, which is heard next
+                with contextlib.suppress(OSError):  # the worker died; `_hear` will notice
                     worker.connection.send((worker.task, self.attempts[worker.task]))
             elif worker.task is None:
                 with contextlib.suppress(OSError):
@@ -481,9 +481,9 @@ class _Crew:
             final = worker.connection.recv()
         except (EOFError, OSError):
             worker.process.join(5)
-            self._replace(worker, f"its worker ended with {worker.process.exitcode}")
+            self._replace(worker, f"its worker exited with {worker.process.exitcode}")
             return
-        assert worker.task is not None  # a worker answers only what it was sent
+        assert worker.task is not None  # a worker answers only its own task
         entry = self.tasks[worker.task][0]
         worker.task = None
         self._count(entry, final)
@@ -531,7 +531,7 @@ def _work(
     try:
         with Grader(job.home, job.course.suites, job.require_level, template) as grader:
             stop.then(grader.interrupted.set)
-            grader.require_isolation()  # before a submission is blamed for it
+            grader.require_isolation()  # before the submission is blamed
             while True:
                 with stop.raises():
                     asked = connection.recv()
@@ -543,5 +543,5 @@ def _work(
                 folder.write(result.model_copy(update={"attempts": attempt}))
                 connection.send(result.status != "failed")
     except BaseException:
-        if not stop.asked:  # otherwise a consequence, for example of a sandbox server that was stopped as well
+        if not stop.asked:  # otherwise this may be a consequence, for example of a stopped sandbox server
             raise

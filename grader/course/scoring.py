@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
@@ -19,7 +19,10 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from grader.assignment import UsageError
-from grader.course.policy import PLACES, FaultyItem, Policy
+from grader.course import curves
+from grader.course.adjustments import QuestionAdjustment, change_points
+from grader.course.dropping import choose_dropped
+from grader.course.policy import PLACES, Extension, FaultyItem, Policy
 from grader.course.results import Course, SubmissionResult
 from grader.course.worklist import Person, WorklistEntry
 from grader.report.model import Report
@@ -45,11 +48,13 @@ class Score(BaseModel):
         status: "final", "pending" (not graded yet) or "not final" (the grader failed, or was
             interrupted). Only a final score has points.
         max_points: Full marks, without extra credit.
-        steps: From 0 to the points; each begins where the one before ended.
-        questions: Points by question, weighted, before anything else.
+        steps: From 0 to the points; each begins where the one before ended. Of several submissions of
+            the student, the first ones say which counts.
+        questions: Points by question, weighted and adjusted by hand, before anything else.
         outcomes: How many checks had each outcome.
         days_late: Begun days after the student's own deadline; None where it is not known.
-        replaces: Older submissions of the same student, which do not count.
+        seconds_late: Whole seconds after that deadline, without grace; None where they are not known.
+        replaces: Other submissions of the same student, which do not count, oldest first.
     """
 
     entry: str
@@ -61,18 +66,19 @@ class Score(BaseModel):
     questions: dict[str, Decimal] = {}
     outcomes: dict[str, int] = {}
     days_late: int | None = None
+    seconds_late: int | None = None
     replaces: tuple[str, ...] = ()
 
     def explanation(self) -> list[str]:
         """Return how the points came about, a line for each step, for the student to read."""
-        lines = [f"the newest submission counts, not {', '.join(self.replaces)}"] if self.replaces else []
         if self.points is None:
             why = (
                 "the submission is not graded yet"
                 if self.status == "pending"
                 else "the grader must run again, through no fault of yours"
             )
-            return [*lines, f"there are no points yet: {why}"]
+            return [*(step.what for step in self.steps), f"there are no points yet: {why}"]
+        lines = []
         for step in self.steps:
             change = step.after - step.before
             lines.append(f"{step.what}: {change:+f}, makes {step.after:f}" if change else step.what)
@@ -85,6 +91,8 @@ def require_known_names(course: Course, results: Mapping[str, SubmissionResult |
     checks = {check.id for result in results.values() if result for check in result.report.checks}
     named = [(f"weights.questions.{name}", name, questions) for name in policy.weights.questions]
     named += [(f"extra.questions.{index}", name, questions) for index, name in enumerate(policy.extra.questions)]
+    if policy.drop:
+        named += [(f"drop.questions.{index}", name, questions) for index, name in enumerate(policy.drop.questions)]
     named += [(f"extra.checks.{index}", name, checks) for index, name in enumerate(policy.extra.checks)]
     for index, one in enumerate(policy.faulty):
         where, name = ("question", one.question) if one.question else ("check", one.check)
@@ -94,41 +102,116 @@ def require_known_names(course: Course, results: Mapping[str, SubmissionResult |
             raise UsageError(f"{where}: the class has no {name!r}; there are: {', '.join(sorted(known))}")
 
 
-def score_class(course: Course, results: Mapping[str, SubmissionResult | None], policy: Policy) -> list[Score]:
+def score_class(
+    course: Course,
+    results: Mapping[str, SubmissionResult | None],
+    policy: Policy,
+    adjustments: Sequence[QuestionAdjustment] = (),
+) -> list[Score]:
     """Return a score for each student of the class, in the order of the submissions' ids.
 
-    A student who takes part in several submissions gets one score, of the newest. That is the one
-    with the latest time; among those with the same time, or without any, the one whose id comes
-    last.
+    A student who takes part in several submissions gets one score: of the newest or the best, as the
+    policy says. The newest is the one with the latest time; among those with the same time, or
+    without any, the one whose id comes last.
 
     Args:
         results: By entry; None or missing for an entry that is still to come.
+        adjustments: What the staff changes by hand, in the order in which it applies.
 
     Raises:
         UsageError: If the policy names a question or check that is not there.
     """
     require_known_names(course, results, policy)
-    newest: dict[str, tuple[WorklistEntry, Person]] = {}
-    older: dict[str, list[str]] = {}
+    submissions = _list_submissions(course)
+    mean = Fraction(0)
+    if policy.curve and policy.curve.mean:
+        mean = _find_mean_of_work(submissions.values(), results, policy, adjustments)
+    rows = []
+    for key, own in submissions.items():
+        scores = []
+        for entry, student in own:
+            result = results.get(entry.id)
+            one = score_submission(entry, result.report if result else None, policy, student, adjustments, mean)
+            scores.append(_without_points(one, "not final") if result and result.status == "failed" else one)
+        one = _choose(scores, [entry for entry, _ in own], policy)
+        place = next(entry.students.index(student) if entry.students else 0 for entry, student in own if entry.id == one.entry)
+        rows.append((_order(one.entry), place, key, one))
+    rows.sort(key=lambda row: row[:3])
+    return [one for *_, one in rows]
+
+
+def _list_submissions(course: Course) -> dict[str, list[tuple[WorklistEntry, Person]]]:
+    """Return the submissions of each student, oldest first, with the student as each of them names them."""
+    found: dict[str, dict[str, tuple[WorklistEntry, Person]]] = {}
     beginning = datetime.min.replace(tzinfo=timezone.utc)
     for entry in sorted(course.entries, key=lambda entry: (entry.created_at or beginning, *_order(entry.id))):
         for student in reversed(entry.students or (Person(),)):
-            key = identify_student(entry.id, student)
-            if key in newest and newest[key][0].id != entry.id:
-                older.setdefault(key, []).append(newest[key][0].id)
-            newest[key] = entry, student
-    rows = []
-    for key, (entry, student) in newest.items():
-        result = results.get(entry.id)
-        one = score_submission(entry, result.report if result else None, policy, student)
-        if result and result.status == "failed":
-            one = _without_points(one, "not final")
-        rows.append((_order(entry.id), entry.students.index(student) if entry.students else 0, key, one))
-    rows.sort(key=lambda row: row[:3])
-    return [one.model_copy(update={"replaces": tuple(older.get(key, ()))}) for _, _, key, one in rows]
+            found.setdefault(identify_student(entry.id, student), {})[entry.id] = entry, student
+    return {key: list(own.values()) for key, own in found.items()}
 
 
-def score_submission(entry: WorklistEntry, report: Report | None, policy: Policy, student: Person | None = None) -> Score:
+def _takes_best(policy: Policy) -> bool:
+    return policy.attempts is not None and policy.attempts.counts == "best"
+
+
+def _find_mean_of_work(
+    submissions: Iterable[list[tuple[WorklistEntry, Person]]],
+    results: Mapping[str, SubmissionResult | None],
+    policy: Policy,
+    adjustments: Sequence[QuestionAdjustment],
+) -> Fraction:
+    """Return the mean, over students, of the points of the work: of the newest submission, or of the one with the most."""
+    works = []
+    for own in submissions:
+        compared = own if _takes_best(policy) else own[-1:]
+        graded = [
+            _points_of_work(one.report, policy, list_own_adjustments(adjustments, entry, student))
+            for entry, student in compared
+            if (one := results.get(entry.id)) and one.status != "failed" and one.report.final
+        ]
+        if len(graded) == len(compared):
+            works.append(max(graded))
+    return curves.find_mean(works)
+
+
+def _points_of_work(report: Report, policy: Policy, adjustments: Sequence[QuestionAdjustment]) -> Fraction:
+    account = _Account()
+    _work(account, report, policy, adjustments)
+    return account.points
+
+
+def _choose(scores: list[Score], entries: list[WorklistEntry], policy: Policy) -> Score:
+    """Return the score that counts of those of one student, oldest first, and say in its first steps why it does."""
+    if len(scores) == 1:
+        return scores[0]
+    if waiting := [one for one in scores if one.points is None] if _takes_best(policy) else []:
+        one, why = waiting[-1], [f"the best of {len(scores)} submissions counts, once all are graded"]
+    elif _takes_best(policy):  # of equal ones, the newest
+        one, why = max(reversed(scores), key=lambda one: one.points or 0), [f"the best of {len(scores)} submissions counts"]
+    else:
+        one, why = scores[-1], [f"the newest of {len(scores)} submissions counts"]
+    for score, entry in zip(scores, entries, strict=True):
+        time = f" of {_in_zone(entry.created_at, policy)}" if entry.created_at else ""
+        points = "no points yet" if score.points is None else f"{score.points:f} points"
+        counts = "" if waiting else ", counts" if score is one else ", does not count"
+        why.append(f"{entry.id}{time}: {points}{counts}")
+    steps = (ScoreStep(what=what, before=Decimal(0), after=Decimal(0)) for what in why)
+    others = tuple(score.entry for score in scores if score is not one)
+    return one.model_copy(update={"steps": (*steps, *one.steps), "replaces": others})
+
+
+def _in_zone(moment: datetime, policy: Policy) -> str:
+    return moment.astimezone(policy.clock() or timezone.utc).strftime("%Y-%m-%d %H:%M %z")
+
+
+def score_submission(
+    entry: WorklistEntry,
+    report: Report | None,
+    policy: Policy,
+    student: Person | None = None,
+    adjustments: Sequence[QuestionAdjustment] = (),
+    mean: Fraction = Fraction(0),
+) -> Score:
     """Return what the student gets for this submission: a pure function of its arguments.
 
     The score reveals no more about hidden checks than `report.for_student()`.
@@ -138,10 +221,15 @@ def score_submission(entry: WorklistEntry, report: Report | None, policy: Policy
         report: All outcomes; None when the submission is not graded yet.
         policy: The rules.
         student: The student whose extensions and adjustments apply; None: only those for the submission.
+        adjustments: As in `score_class`; those of others do not apply.
+        mean: The mean of the work in the class, for a curve to a mean.
     """
     student = student or Person()
-    days, lateness = _days_late(entry, student, policy)
-    known = Score(entry=entry.id, student=student, status="pending", days_late=days)
+    own = [one for one in policy.extensions if _means(one.student, entry, student)]
+    deadline = _own_deadline(own, policy)
+    days, lateness = _days_late(entry, own, deadline, policy)
+    seconds = _seconds_late(entry, deadline)
+    known = Score(entry=entry.id, student=student, status="pending", days_late=days, seconds_late=seconds)
     if report is None:
         return known
     outcomes = Counter(check.outcome.value for check in report.checks)
@@ -149,7 +237,8 @@ def score_submission(entry: WorklistEntry, report: Report | None, policy: Policy
     if not report.final:
         return _without_points(known, "not final")
     account = _Account()
-    maximum = _work(account, report, policy)
+    maximum = _work(account, report, policy, list_own_adjustments(adjustments, entry, student))
+    _curve(account, policy, maximum, mean)
     _at_most(account, policy)
     _attempts(account, entry, policy)
     _late(account, policy, days, lateness, maximum)
@@ -184,9 +273,21 @@ def identify_student(entry: str, student: Person) -> str:
     return f"email {email}" if email else f"sid {sid}" if sid else f"in {entry} {student.name}"
 
 
+def list_own_adjustments(
+    adjustments: Iterable[QuestionAdjustment], entry: WorklistEntry, student: Person
+) -> list[QuestionAdjustment]:
+    """Return those that are about this student, or about the whole submission."""
+    return [one for one in adjustments if _means(one.student, entry, student)]
+
+
 def find_unscored_students(course: Course, scored: Iterable[Score], policy: Policy) -> list[str]:
-    """Return whom the policy names but no score is of: misspelt, without a submission, or the id of an older one."""
+    """Return whom the policy names but no score is of: misspelt, without a submission, or the id of one that does not count."""
     named = [*(one.student for one in policy.extensions), *(one.student for one in policy.adjustments)]
+    return find_unscored(course, scored, named)
+
+
+def find_unscored(course: Course, scored: Iterable[Score], named: Iterable[str]) -> list[str]:
+    """Return the names, each once, that no score is of."""
     entries = {entry.id: entry for entry in course.entries}
     people = [(entries[one.entry], one.student) for one in scored]
     return [name for name in dict.fromkeys(named) if not any(_means(name, *one) for one in people)]
@@ -236,6 +337,7 @@ class _Part:
         got: The points that were earned.
         counts: The points after corrections.
         of: The maximum.
+        worth: The maximum before any weight.
     """
 
     question: str
@@ -245,6 +347,7 @@ class _Part:
     got: Fraction
     counts: Fraction
     of: Fraction
+    worth: Fraction
 
 
 def _parts(report: Report, policy: Policy) -> list[_Part]:
@@ -269,15 +372,18 @@ def _parts(report: Report, policy: Policy) -> list[_Part]:
                 got=got,
                 counts=most if fault else got,
                 of=most,
+                worth=_exact(check.max_points),
             )
         )
     return parts
 
 
-def _work(account: _Account, report: Report, policy: Policy) -> Fraction:
-    """Add the questions, the scale and the extra credit to the account, and return the maximum."""
+def _work(account: _Account, report: Report, policy: Policy, adjustments: Sequence[QuestionAdjustment]) -> Fraction:
+    """Add the questions, the dropped ones, the scale and the extra credit to the account, and return the maximum."""
+    extra_by_hand: list[tuple[str, Fraction]] = []
     titles = {question.id: question.title for question in report.questions}
     parts = _parts(report, policy)
+    marks: dict[str, tuple[Fraction, Fraction]] = {}
     for question in dict.fromkeys(part.question for part in parts):
         own = [part for part in parts if part.question == question]
         account.questions[question] = _sum(part.counts for part in own)
@@ -292,22 +398,76 @@ def _work(account: _Account, report: Report, policy: Policy) -> Fraction:
             given = _sum(part.counts - part.got for part in regular if (part.name, part.fault) == (name, fault))
             what = "full marks for all" if fault.then == "full" else "does not count"
             account.to(account.points + given, f"{name}: {what}, because {fault.reason}")
+        changes = list(_by_hand(question, titles.get(question, question), regular or own, adjustments))
+        account.questions[question] += _sum(change for _, change in changes)
+        if not regular:
+            extra_by_hand += changes
+            continue
+        for what, change in changes:
+            account.to(account.points + change, what)
+        if worth:
+            marks[question] = _sum(part.counts for part in regular) + _sum(change for _, change in changes), worth
     maximum = _sum(part.of for part in parts if not part.extra)
-    factor = Fraction(1)
-    if policy.out_of is not None:
-        if not maximum:
-            raise UsageError("out_of: there are no points to scale; every question is extra credit, left out, or has weight 0")
-        factor = Fraction(policy.out_of) / maximum
-        what = f"scaled from {format_score(maximum):f} to {policy.out_of:f} points"
-        account.to(account.points * factor, what, quiet=factor == 1)
+    left = maximum - _drop(account, marks, titles, policy)
+    target = maximum if policy.out_of is None else Fraction(policy.out_of)
+    if target and not maximum:
+        raise UsageError("out_of: there are no points to scale; every question is extra credit, left out, or has weight 0")
+    if target != left:
+        what = f"scaled from {format_score(left):f} to {format_score(target):f} points"
+        account.to(account.points * target / left, what)
+    factor = target / maximum if maximum else Fraction(1)
     before = account.points
     for name in dict.fromkeys(part.name for part in parts if part.extra and part.of):
         own = [part for part in parts if part.extra and part.name == name]
         got, most = factor * _sum(part.counts for part in own), factor * _sum(part.of for part in own)
         account.to(account.points + got, f"extra credit, {name}: {format_score(got):f} of {format_score(most):f} points")
+    for what, change in extra_by_hand:
+        account.to(account.points + factor * change, what)
     if policy.extra.at_most is not None and account.points - before > policy.extra.at_most:
         account.to(before + Fraction(policy.extra.at_most), f"at most {policy.extra.at_most:f} points of extra credit")
-    return maximum * factor
+    return target
+
+
+def _drop(
+    account: _Account, marks: Mapping[str, tuple[Fraction, Fraction]], titles: Mapping[str, str], policy: Policy
+) -> Fraction:
+    """Take the dropped questions off the account, and return what they were worth."""
+    rule = policy.drop
+    if rule is None:
+        return Fraction(0)
+    droppable = [question for question in marks if not rule.questions or question in rule.questions]
+    if len(droppable) <= rule.lowest:
+        raise UsageError(
+            f"drop.lowest: expected less than the number of questions to choose from, {len(droppable)}; found {rule.lowest}"
+        )
+    dropped = choose_dropped(marks, droppable, rule.lowest)
+    for question in dropped:
+        points, worth = marks[question]
+        what = f"{titles.get(question, question)}: dropped, {format_score(points):f} of {format_score(worth):f} points"
+        account.to(account.points - points, what)
+    return _sum(marks[question][1] for question in dropped)
+
+
+def _curve(account: _Account, policy: Policy, maximum: Fraction, mean: Fraction) -> None:
+    rule = policy.curve
+    if rule is None:
+        return
+    if rule.mean is None:
+        what = f"curve: the square root of the share of {format_score(maximum):f} points"
+    else:
+        what = f"curve: the mean of the class, {format_score(mean):f} points, is raised to {rule.mean:f}"
+        what += f", at most {format_score(maximum):f} points"
+    account.to(curves.curve_points(account.points, maximum, rule, mean), what, quiet=True)
+
+
+def _by_hand(
+    question: str, title: str, parts: Sequence[_Part], adjustments: Iterable[QuestionAdjustment]
+) -> Iterator[tuple[str, Fraction]]:
+    """Yield each adjustment of a question in words, and by how many weighted points it changes these parts of it."""
+    own = [one for one in adjustments if one.question == question]
+    points, most = _sum(part.counts for part in parts), _sum(part.of for part in parts)
+    for one, change in change_points(own, points, most, _sum(part.worth for part in parts)):
+        yield f"{title}, by hand ({one.points}), because {one.reason}", change
 
 
 def _sum(numbers: Iterable[Fraction]) -> Fraction:
@@ -321,7 +481,7 @@ def _at_most(account: _Account, policy: Policy) -> None:
 
 def _attempts(account: _Account, entry: WorklistEntry, policy: Policy) -> None:
     rule = policy.attempts
-    if rule is None:
+    if rule is None or rule.beyond is None:
         return
     made = [*sorted(entry.earlier), entry.created_at]
     days = [moment.astimezone(policy.clock()).date() if moment else None for moment in made]
@@ -341,19 +501,13 @@ def _attempts(account: _Account, entry: WorklistEntry, policy: Policy) -> None:
         account.to(max(left, Fraction(0)), f"{what}: {rule.cost:f} points off for each of {sum(beyond)} beyond")
 
 
-def _days_late(entry: WorklistEntry, student: Person, policy: Policy) -> tuple[int | None, str]:
+def _days_late(entry: WorklistEntry, own: list[Extension], deadline: datetime | None, policy: Policy) -> tuple[int | None, str]:
     """Return how many days late it counts as, before free ones, and that in words; None, and perhaps a remark, if unknown."""
     rule = policy.late
     if rule is None:
         return None, ""
-    own = [one for one in policy.extensions if _means(one.student, entry, student)]
-    general = policy.deadline()
-    moments = [policy.placed(one.until) for one in own if one.until]
-    if general:
-        moments += [general, *(_clock_days_after(general, one.days) for one in own if one.days is not None)]
     extended = f", with an extension ({'; '.join(one.reason for one in own)})" if own else ""
-    if moments and entry.created_at:
-        deadline = max(moments, key=lambda moment: moment.astimezone(timezone.utc))
+    if deadline and entry.created_at:
         days = _started(deadline, entry.created_at - timedelta(minutes=rule.grace_minutes))
         text = f"submitted {_days(days)} late" if days else "submitted on time"
         return days, text + extended if days or own else ""
@@ -362,6 +516,22 @@ def _days_late(entry: WorklistEntry, student: Person, policy: Policy) -> tuple[i
             return 0, f"late (the platform gives no time){extended}: counts as on time"
         return rule.flagged_days, f"late (the platform gives no time): counts as {_days(rule.flagged_days)}"
     return (0, "") if entry.late is False else (None, "no time of submission: counts as on time")
+
+
+def _own_deadline(own: list[Extension], policy: Policy) -> datetime | None:
+    """Return the deadline of a student with these extensions: the latest of all that they are given."""
+    general = policy.deadline()
+    moments = [policy.placed(one.until) for one in own if one.until]
+    if general:
+        moments += [general, *(_clock_days_after(general, one.days) for one in own if one.days is not None)]
+        moments += [_minutes_after(general, one.minutes) for one in own if one.minutes is not None]
+    return max(moments, key=lambda moment: moment.astimezone(timezone.utc), default=None)
+
+
+def _seconds_late(entry: WorklistEntry, deadline: datetime | None) -> int | None:
+    if deadline is None or entry.created_at is None:
+        return None
+    return max(math.floor((entry.created_at - deadline.astimezone(timezone.utc)).total_seconds()), 0)
 
 
 def _late(account: _Account, policy: Policy, days: int | None, lateness: str, maximum: Fraction) -> None:
@@ -386,6 +556,10 @@ def _late(account: _Account, policy: Policy, days: int | None, lateness: str, ma
         kept -= Fraction(rule.points_per_day) * charged
         lateness += f"; {rule.points_per_day:f} points off per day"
     account.to(max(kept, account.points * Fraction(rule.floor_percent) / 100), lateness)
+
+
+def _minutes_after(moment: datetime, minutes: int) -> datetime:
+    return (moment.astimezone(timezone.utc) + timedelta(minutes=minutes)).astimezone(moment.tzinfo)
 
 
 def _clock_days_after(moment: datetime, days: int) -> datetime:

@@ -19,18 +19,18 @@ from grader.submission import NOT_HANDED_IN, NOTEBOOK
 METADATA = "submission_metadata.yml"
 LAYOUTS = ("gradescope", "canvas", "folder")
 HANDED_IN = (".py", NOTEBOOK, ".zip")
-# doejane_LATE_1234_567890_submitted-2.py: who, perhaps that it was late, user, submission, file, perhaps a version.
-# Where names are kept from graders, "anon" and five letters or digits take the place of who and user.
+# doejane_LATE_1234_567890_submitted-2.py: student, optional LATE, user, submission, file, optional version.
+# With anonymous grading, "anon" and five letters or digits replace student and user.
 CANVAS = re.compile(
     r"(?P<who>[^_]+)_(?P<late>LATE_)?(?P<user>\d+|(?<=\banon_)\w{5}|(?<=\banon_LATE_)\w{5})_(?P<number>\d+)_(?P<file>.+)"
 )
 VERSION = re.compile(r"-\d+(?=(\.[A-Za-z0-9]+)*$)")
 AGE = range(1970, 3000)
-MOST_BYTES = 160  # of an id: the name of a file may have 255, and a result's adds a hash and more
+MOST_BYTES = 160  # characters of an id: a file name may have 255, and a result's name adds hashes
 MOST_DEPTH = 100  # of metadata
-MOST_REPEATED = 1_000_000  # nodes of metadata, which stand there as references
+MOST_REPEATED = 1_000_000  # nodes of metadata, counting references
 
-# A name of a file is bytes. Those that are no text are kept in JSON as a zero, which no name has, and two digits.
+# A file name is bytes. In JSON, bytes that are not text become a zero byte, which no name contains, and two digits.
 FileName = Annotated[
     str,
     PlainSerializer(lambda name: re.sub("[\udc80-\udcff]", lambda byte: f"\0{ord(byte[0]) - 0xDC00:02x}", name)),
@@ -46,7 +46,7 @@ class Person(BaseModel):
     """One of the students who made a submission.
 
     Attributes:
-        sid: The number that the platform or the school knows the student by.
+        sid: The student's number on the platform or at the school.
     """
 
     name: str = ""
@@ -58,10 +58,10 @@ class WorklistEntry(BaseModel):
     """One submission of a class.
 
     Attributes:
-        id: Unique in the class, and fit for a file's name.
-        path: File or folder, from the folder of the export.
-        parts: For a platform that puts all files of all students into one folder: where a file
-            lies, by the name that the student gave it. Then `path` is the first of them.
+        id: Unique in the class, and valid as a file name.
+        path: File or folder, relative to the folder of the export.
+        parts: For a platform that puts all files of all students into one folder: the path of each
+            file, by the name that the student gave it. `path` is then the first of them.
         created_at: When it was submitted.
         late: Whether the platform says that it was late.
         earlier: When the same students submitted before.
@@ -77,7 +77,7 @@ class WorklistEntry(BaseModel):
 
     @property
     def who(self) -> str:
-        """Return the names of the students, or what there is instead."""
+        """Return the names of the students, or else what identifies them."""
         return ", ".join(student.name or student.email or student.sid for student in self.students) or self.id
 
 
@@ -108,11 +108,11 @@ def read_export(folder: Path, layout: str | None = None) -> tuple[str, list[Work
 
 
 def find_unread_files(folder: Path, layout: str, entries: Iterable[WorklistEntry]) -> list[str]:
-    """Return what lies in an export of this layout, or stands in its metadata, and is no part of these submissions."""
+    """Return the names in an export of this layout, or in its metadata, that belong to none of these submissions."""
     read = {METADATA, *(path for entry in entries for path in (entry.path, *entry.parts.values()))}
     announced = _metadata(folder / METADATA) if (folder / METADATA).is_file() else {}
     names = [*(path.name for path in _visible(folder)), *(name for name in announced if name.startswith("submission_"))]
-    if layout == "canvas":  # of several versions of a file one counts, but all are known
+    if layout == "canvas":  # only one of several versions of a file counts, but all are known
         names = [name for name in names if not CANVAS.fullmatch(name)]
     return [_text(name) for name in dict.fromkeys(names) if name not in read]
 
@@ -159,13 +159,13 @@ def _field(value: Any) -> str:
 
 
 def _metadata(path: Path) -> dict[str, Any]:
-    """Return what Gradescope's YAML says, its keys without the colons of Ruby; nothing where there is no such file."""
+    """Return the content of Gradescope's YAML, its keys without Ruby's colons; empty if there is no such file."""
     if not path.is_file():
         return {}
     import yaml
 
-    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # a base that is chosen as it runs
-        """Reads what Ruby wrote: an object of its own counts as the plain data that it is written as, and a number as text."""
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # a base class that is chosen at run time
+        """Reads YAML from Ruby: its objects become plain data, and numbers become text."""
 
     def plain(loader: Any, _: str, node: yaml.Node) -> Any:
         if isinstance(node, yaml.MappingNode):
@@ -175,7 +175,7 @@ def _metadata(path: Path) -> dict[str, Any]:
         return loader.construct_scalar(node)
 
     Loader.add_multi_constructor("!ruby/", plain)
-    for kind in ("int", "float", "bool", "timestamp"):  # 00123 is a student's number, and not 83
+    for kind in ("int", "float", "bool", "timestamp"):  # 00123 is a student's number, not 83
         Loader.add_constructor(f"tag:yaml.org,2002:{kind}", lambda loader, node: loader.construct_scalar(node))
     try:
         text = path.read_text(encoding="utf-8")
@@ -190,11 +190,11 @@ def _metadata(path: Path) -> dict[str, Any]:
 
 
 def _require_bounded(events: Iterator[Any]) -> None:
-    """Raise ValueError for YAML that nests deeply, or whose references repeat so much that following them has no end."""
+    """Raise ValueError for YAML that nests deeply, or whose references expand without bound."""
     import yaml
 
-    sizes: dict[str | None, int] = {}  # of what is complete, by anchor
-    inside: list[tuple[str | None, int]] = []  # of what is not, with its size so far
+    sizes: dict[str | None, int] = {}  # sizes of complete nodes, by anchor
+    inside: list[tuple[str | None, int]] = []  # incomplete nodes, with their size so far
     repeated = 0
     for event in events:
         anchor, size = getattr(event, "anchor", None), 0
@@ -225,18 +225,18 @@ def _without_colons(data: Any) -> Any:
 
 
 def _moment(value: Any) -> datetime | None:
-    """Return a time with its zone, which is UTC where nothing is said; None for what is no time of this age."""
+    """Return a time with its zone, by default UTC; None if it is not a valid time of our age."""
     if not isinstance(value, str):
         return None
     text = value.strip().replace(" UTC", "+00:00").replace(" Z", "+00:00")
     text = re.sub(r"\s+([+-]\d{2}):?(\d{2})$", r"\1:\2", text)
     text = re.sub(r"Z$", "+00:00", text)
-    text = re.sub(r"\.(\d+)", lambda part: f".{part[1][:6]:0<6}", text)  # what Python 3.10 reads
+    text = re.sub(r"\.(\d+)", lambda part: f".{part[1][:6]:0<6}", text)  # the form that Python 3.10 reads
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    # With the first or last day that there is, nothing could be reckoned.
+    # Nothing can be added to the last day of the calendar, nor subtracted from the first.
     return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)) if moment.year in AGE else None
 
 
@@ -247,7 +247,7 @@ def _canvas(folder: Path) -> list[WorklistEntry]:
         match = CANVAS.fullmatch(path.name)
         if match is None or not path.is_file():
             continue
-        # Of two versions of a file the later one counts: by the number of the submission, then by Canvas' -1, -2.
+        # The later of two versions of a file counts: by the number of the submission, then by Canvas' -1, -2.
         own, user = VERSION.sub("", match["file"]), match["user"]
         name = _safe(f"{match['who']}_{user}")
         order = int(match["number"])
@@ -264,10 +264,10 @@ def _canvas(folder: Path) -> list[WorklistEntry]:
 def _folder(folder: Path) -> list[WorklistEntry]:
     entries = []
     for path in _visible(folder):
-        # A link is an entry as well: whoever reads it refuses it, by name.
+        # A link is an entry, too: reading it refuses it, by name.
         if path.is_dir() or path.suffix.lower() in HANDED_IN:
             name = path.name if path.is_dir() else path.stem
-            # a.py and a.ipynb are two submissions, unless only one of them is there
+            # a.py and a.ipynb are two submissions, unless only one of them exists
             if any(other != path and not other.is_dir() and other.stem == name for other in _visible(folder)):
                 name = path.name
             entries.append(WorklistEntry(id=_safe(name), path=path.name, students=(Person(name=_text(name)),)))
@@ -281,14 +281,14 @@ def _visible(folder: Path) -> Iterator[Path]:
 
 
 def _text(name: str) -> str:
-    """Return a file's name as text, with a question mark for each byte that is none."""
+    """Return a file name as text, with a question mark for each byte that is not text."""
     return name.encode("utf-8", "replace").decode()
 
 
 def _safe(name: str) -> str:
-    """Return a name as an id: of letters, digits and some signs, as short as a file's name must be.
+    """Return a name as an id: only letters, digits and some signs, short enough for a file name.
 
-    One that had to be changed ends with a hash of what it was, so that two names never become one.
+    A name that had to be changed ends with a hash of the original, so that two names never become the same id.
     """
     name = unicodedata.normalize("NFC", name)
     plain = "".join(one if one in "_.@+-" or unicodedata.category(one)[0] == "L" or one.isdecimal() else "_" for one in name)
@@ -300,5 +300,5 @@ def _safe(name: str) -> str:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a key by which submission_9 comes before submission_10."""
+    """Return a sort key that puts submission_9 before submission_10."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

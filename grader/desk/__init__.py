@@ -1,1 +1,1 @@
-"""The student's desk: grading at every save, and the closer look at what the checks of one question did."""
+"""The student's tools: grade at every save, and look closer at the checks of one question."""

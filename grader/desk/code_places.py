@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 from grader.assignment import Question
 
-BLANK = "YOUR CODE HERE"  # stands in each place that a student fills in, and as a rule stays there
+BLANK = "YOUR CODE HERE"  # marks each place that a student fills in; most students leave it there
 
 Place = tuple[str, int]  # name and first line, as a code object has them
 
 
 def find_code_places(source: bytes, question: Question) -> set[Place]:
-    """Return each code that the student's part of a question may begin with; nothing if its name is given to something else.
+    """Return the code at which the student's part of a question can start; nothing if its name is not a function or class.
 
-    That is the function of this name. Of a class, it is the methods that the question's id names; or those that hold the
-    mark of a place to fill in; or, if the marks are gone, all but `__init__`.
+    For a function, that is the function itself. For a class, it is the methods that the question's id names; or those with a
+    mark of a place to fill in; or, if the marks are gone, all methods but `__init__`.
     """
     methods = find_methods(source, question.function)
     words = question.id.split(".")
@@ -27,12 +27,12 @@ def find_code_places(source: bytes, question: Question) -> set[Place]:
 
 
 def find_methods(source: bytes, function: str) -> dict[Place, str]:
-    """Return the text of each code of a name: a function's, or that of each method of a class and of its bases in the file."""
+    """Return the source of each code object of a name: a function, or the methods of a class and of its bases in the file."""
     lines = source.decode("utf-8", "replace").split("\n")
     top = list(_defined(ast.parse(source)))
     found: dict[Place, str] = {}
     names = [function]
-    for name in names:  # bases are added on the way
+    for name in names:  # bases are added during the loop
         for node in top:
             if node.name != name:
                 continue
@@ -41,14 +41,14 @@ def find_methods(source: bytes, function: str) -> dict[Place, str]:
                 methods = [child for child in _defined(node) if not isinstance(child, ast.ClassDef)]
                 names += [base.id for base in node.bases if isinstance(base, ast.Name) and base.id not in names]
             for each in methods:
-                # The first line of a code object is that of its first decorator.
+                # The first line of a code object is the line of its first decorator.
                 first = min(line.lineno for line in [each, *each.decorator_list])
                 found[each.name, first] = "\n".join(lines[first - 1 : each.end_lineno])
     return found
 
 
 def _defined(body: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-    """Yield the functions and classes that a module or class defines, in branches as well, but not inside one another."""
+    """Yield the functions and classes that a module or class defines, also in branches, but not nested ones."""
     for child in ast.iter_child_nodes(body):
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield child

@@ -1,6 +1,6 @@
-"""The cases that checks fail, once more in this process: under pdb, stopped in the student's code, or under another debugger.
+"""Run failing cases again in this process: in pdb, which stops in the student's code, or in another debugger.
 
-Here is no sandbox: the code runs as the student who wrote it, without limits, as it does when they run it themselves.
+There is no sandbox here: the code runs with the student's own rights and without limits, as when they run it themselves.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KEYS = """\
   u  up to the caller, d down               l  list the code here
   p NAME  print a value, or p NAME.shape    h  help
   c  {continue_to}; Ctrl-C stops again      q  quit"""
-# Which `n` and `s` step over: libraries, the kit, and what calls the student's code.
+# Code that `n` and `s` step over: libraries, the kit, and the callers of the student's code.
 SKIPPED = ("torch", "torch.*", "numpy", "numpy.*", "contextlib", "bdb", "grader.*", "drivers")
 
 
@@ -43,7 +43,7 @@ class LeftDebugger(BaseException):
 
 
 def debug(home: AssignmentFiles, looks: Sequence[FailureInspection]) -> bool:
-    """Run the calls of some checks again under pdb, each once; return whether the user has quit before the last one ended.
+    """Run the calls of some checks again in pdb, each once; return whether the user quit before the last one ended.
 
     Raises:
         NothingToInspect: If the submission cannot be loaded here.
@@ -59,7 +59,7 @@ def debug(home: AssignmentFiles, looks: Sequence[FailureInspection]) -> bool:
 
 
 def run_here(home: AssignmentFiles, seen: FailureInspection) -> None:
-    """Run the call of a check again, so that another debugger that is attached to this process sees the student's code.
+    """Run the call of a check again, for a debugger that is attached to this process.
 
     Raises:
         NothingToInspect: If the submission cannot be loaded here.
@@ -77,7 +77,7 @@ def run_here(home: AssignmentFiles, seen: FailureInspection) -> None:
 
 
 def list_calls(looks: Sequence[FailureInspection]) -> list[FailureInspection]:
-    """Return these checks without those whose last call was that of a check before: a case that several look at comes once."""
+    """Return these checks, only the first of those that share a call: a case that several checks use is run once."""
     found: dict[object, FailureInspection] = {}
     for number, seen in enumerate(looks):
         case = seen.tried.case
@@ -87,7 +87,7 @@ def list_calls(looks: Sequence[FailureInspection]) -> list[FailureInspection]:
 
 @contextlib.contextmanager
 def _find_file(home: AssignmentFiles, seen: FailureInspection) -> Iterator[Path]:
-    """Yield the path of the student's own file, or of one that holds what their notebook defines."""
+    """Yield the path of the student's own file, or of a file with the definitions of their notebook."""
     with tempfile.TemporaryDirectory(prefix="debug-") as folder:
         path = seen.file or stage_submission(seen.source, Path(folder, home.assignment.submission))
         yield Path(os.path.abspath(path))
@@ -99,7 +99,7 @@ def _find_driver(seen: FailureInspection) -> Callable[..., Any]:
 
 
 def _debug(home: AssignmentFiles, seen: FailureInspection, debugger: Debugger, left: int) -> None:
-    """Debug one call. left: how many come after it."""
+    """Debug one call. left: the number of calls after it."""
     function, path = seen.question.function, Path(debugger.path)
     submitted = _load(home, seen, path)
     if not hasattr(submitted, function):
@@ -107,8 +107,8 @@ def _debug(home: AssignmentFiles, seen: FailureInspection, debugger: Debugger, l
     source = path.read_bytes()
     places = find_code_places(source, seen.question)
     _introduce(seen, path, left, again=debugger.used)
-    # Calls whose output is suppressed are made beforehand, as a rule; but one of them may be what never ends. And other code of
-    # a class than what was taken for the student's part may be all that is called here.
+    # Calls whose output is suppressed are usually preparation, but one of them may never end. And possibly only other code of
+    # the class is called here, and none of the places to stop at.
     wider = places | find_methods(source, function).keys()
     tries = [(places, False)] if seen.check.outcome is not Outcome.TIMEOUT else []
     tries += [(places, True), (wider, True)]
@@ -135,14 +135,14 @@ def _debug(home: AssignmentFiles, seen: FailureInspection, debugger: Debugger, l
 
 
 def _load(home: AssignmentFiles, seen: FailureInspection, path: Path) -> Any:
-    """Return the submission as a worker loads it, with what a driver finds there.
+    """Return the submission, loaded as in a worker, with everything that a driver expects.
 
     Raises:
         NothingToInspect: If the submission cannot be loaded.
     """
     os.environ["MPLBACKEND"] = "Agg"
-    os.environ["OMP_NUM_THREADS"] = "1"  # torch reads it when it is imported; sums in another order differ in their last digits
-    sys.dont_write_bytecode = True  # no __pycache__ beside the student's file
+    os.environ["OMP_NUM_THREADS"] = "1"  # torch reads it at import; sums in another order differ in the last digits
+    sys.dont_write_bytecode = True  # no __pycache__ next to the student's file
     sys.path[:0] = [folder for folder in dict.fromkeys(str(file.parent) for file in home.support()) if folder not in sys.path]
     worker.load_module("drivers", home.drivers)
     worker.seed_everything(seen.tried.seed)
@@ -155,13 +155,13 @@ def _load(home: AssignmentFiles, seen: FailureInspection, path: Path) -> Any:
 
 
 def _introduce(seen: FailureInspection, path: Path, left: int, again: bool) -> None:
-    """Print what is run, what was expected of it, and what the grader found; the first time, pdb's keys as well."""
+    """Print the case, the expected result and what the grader found; the first time, also pdb's keys."""
     console = make_console()
     if again:
         print_lines(console, "\nNext failing case", "bold underline")
     seen.print_headline(console)
     if seen.passed:
-        print_lines(console, "Every check that was run passes; this is the first of them.", "green")
+        print_lines(console, "All checks that ran pass; this is the first one.", "green")
     print_lines(console, textwrap.indent(seen.found(), "    "))
     print_lines(console, f"\n{seen.called()}", "bold")
     for name, value in seen.inputs().items():
@@ -175,7 +175,7 @@ def _introduce(seen: FailureInspection, path: Path, left: int, again: bool) -> N
 
 
 def _conclude(seen: FailureInspection, facts: Any) -> None:
-    """Print what the call returned, as a judge would read it."""
+    """Print the result of the call as the judge would read it."""
     try:
         frame = wire.encode(facts)
         text, blob = wire.read_lengths(frame[: wire.HEADER.size])
@@ -190,20 +190,20 @@ def _conclude(seen: FailureInspection, facts: Any) -> None:
 
 
 def _describe(seen: FailureInspection, status: str, error: BaseException, path: Path) -> str:
-    """Return an exception as reports show it, with the student's own lines."""
+    """Return an exception in the form of a report, with the student's own lines."""
     details = worker.describe_safely(status, error, {"submission": str(path)})
     return sanitize(explain_failure(Reply(status, details=details), seen.question, 0, 0, "").message)
 
 
 class Debugger(pdb.Pdb):
-    """A pdb that begins in the student's code, and hides all code around the driver.
+    """A pdb that starts in the student's code, and hides all code around the driver.
 
-    Breakpoints that the user sets hold for all calls that it follows.
+    Breakpoints that the user sets stay for all calls that it follows.
 
     Attributes:
         left: Whether the user has quit.
         used: Whether it has followed a call.
-        arrived: Whether the last call that it followed has come to one of the places.
+        arrived: Whether the last call that it followed reached one of the places to stop at.
     """
 
     def __init__(self, path: Path) -> None:
@@ -213,17 +213,17 @@ class Debugger(pdb.Pdb):
         self.places: Set[Place] = frozenset()
         self.silent = False
         self.driver: CodeType | None = None
-        self.shown: BaseException | None = None  # the exception at which the user was stopped last
+        self.shown: BaseException | None = None  # the last exception at which it stopped
         self.arrived = self.left = self.used = False
 
     def follow(
         self, driver: Callable[..., Any], submitted: Any, inputs: dict[str, Any], places: Set[Place], silent: bool = False
     ) -> Any:
-        """Return what the driver returns; an exception of the driver is passed on.
+        """Return the result of the driver, or raise its exception.
 
         Args:
-            places: Where to stop, whichever is entered first; if there are none, at the first line of the student's file.
-            silent: Whether to stop also in calls whose output the driver suppresses.
+            places: Code at which to stop, whichever is entered first; by default, the first line of the student's file.
+            silent: Whether to stop even in calls whose output the driver suppresses.
 
         Raises:
             LeftDebugger: If the user quits.
@@ -239,12 +239,12 @@ class Debugger(pdb.Pdb):
                 sys.settrace(None)
 
     def look_back(self, error: BaseException) -> None:
-        """Stop at the student's line that raised, unless the user has seen it there already."""
+        """Stop at the student's line that raised, unless it stopped there already."""
         if error is self.shown or not any(frame.f_code.co_filename == self.path for frame in _frames(error)):
             return
-        if sys.stdin.closed:  # as exit() leaves it
+        if sys.stdin.closed:  # exit() closes it
             return
-        print("\nStopped where it was raised: p NAME prints a value, u and d go up and down, q quits.", flush=True)
+        print("\nStopped where it was raised: p NAME prints a value, u and d move along the call stack, q quits.", flush=True)
         self.reset()
         with _interruptible():
             self.interaction(None, error.__traceback__)
@@ -264,9 +264,9 @@ class Debugger(pdb.Pdb):
         if sys.stdout is not self.screen and not self.silent:
             return None
         self.arrived = True
-        self.cmdqueue.append("list")  # more than the one line, at the first stop
+        self.cmdqueue.append("list")  # more than one line of code, at the first stop
         caller = frame.f_back
-        while caller is not None:  # so that `n` after the last line goes on in the caller
+        while caller is not None:  # so that `n` after the last line continues in the caller
             caller.f_trace = self.trace_dispatch
             self.botframe = caller
             if caller.f_code is self.driver:
@@ -284,7 +284,7 @@ class Debugger(pdb.Pdb):
         super().user_exception(frame, exc_info)
 
     def get_stack(self, f: FrameType | None, t: TracebackType | None) -> tuple[list[tuple[FrameType, int]], int]:
-        """Return the calls from the driver on; after an exception, stand on the last one that is the student's."""
+        """Return the calls from the driver on; after an exception, select the last one in the student's code."""
         stack, index = super().get_stack(f, t)
         if f is None:
             index = max(at for at, (frame, _) in enumerate(stack) if frame.f_code.co_filename == self.path)
@@ -292,7 +292,7 @@ class Debugger(pdb.Pdb):
         return stack[first:], max(index - first, 0)
 
     def set_quit(self) -> None:
-        self.left = True  # whatever the code that is left does with BdbQuit
+        self.left = True  # even if the code that is left catches BdbQuit
         super().set_quit()
 
 
@@ -305,7 +305,7 @@ def _frames(error: BaseException) -> Iterator[FrameType]:
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let pdb take Ctrl-C for itself, and give it back."""
+    """Let pdb handle Ctrl-C, and restore the handler afterwards."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield

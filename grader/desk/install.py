@@ -1,6 +1,6 @@
-"""Whether what an assignment needs is installed here: in a moment, since nothing of it is imported.
+"""Check quickly whether the packages of an assignment are installed: none of them is imported.
 
-An older Python must be able to run this, and what `grade.py` imports before it, to say that it is too old.
+An older Python must be able to run this module, and those that `grade.py` imports before it, to report that it is too old.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the answer.
+    """One line of the result.
 
     Attributes:
-        lacks: What is missing: "python", "packages" or "folder"; "" if nothing is.
+        lacks: What is missing: "python", "packages", "folder" or "" (nothing).
     """
 
     text: str
@@ -41,9 +41,9 @@ class Finding:
 
 
 def check_install(root: Path) -> tuple[list[str], bool]:
-    """Return what to print about a released folder, or the kit's repository, and whether nothing is missing.
+    """Return the lines to print about a released folder, or the kit's repository, and whether nothing is missing.
 
-    Whatever is missing is followed by the commands that mend it.
+    The lines end with the commands that install what is missing.
     """
     found = [_check_python(), *map(_check_requirement, _read_requirements(root)), *_check_folders(root), _name_isolation()]
     lacks = {finding.lacks for finding in found}
@@ -71,10 +71,10 @@ def _read_requirements(root: Path) -> Iterator[str]:
 
 
 def _check_requirement(requirement: str) -> Finding:
-    """Return whether what is installed fits a line like "numpy>=1.26; python_version < '3.11'"."""
+    """Return whether the installed packages satisfy a line like "numpy>=1.26; python_version < '3.11'"."""
     try:
         from packaging.requirements import Requirement
-    except ImportError:  # it comes with pytest, which is missing then, and is a line of its own
+    except ImportError:  # it comes with pytest, whose absence has its own line
         name = NAME.match(requirement)
         return _find(name[0] if name else requirement, requirement)
     wanted = Requirement(requirement)
@@ -96,7 +96,7 @@ def _find(name: str, wanted: str) -> Finding:
 def _check_folders(root: Path) -> Iterator[Finding]:
     for what, folder in (("this folder", str(root)), ("the folder for temporary files", tempfile.gettempdir())):
         try:
-            with tempfile.TemporaryFile(dir=folder):  # tried, because no mode says what a full disk or a lock forbids
+            with tempfile.TemporaryFile(dir=folder):  # tried, because a full disk or a lock shows in no mode
                 pass
         except OSError as error:
             yield Finding(f"{what} cannot be written ({error.strerror}): {folder}", "folder")
@@ -105,16 +105,16 @@ def _check_folders(root: Path) -> Iterator[Finding]:
 
 
 def _name_isolation() -> Finding:
-    """Return how far submissions can be isolated at most; what is reached, grading tries out."""
+    """Return the highest isolation level that is possible here; grading tests which one is reached."""
     if sys.platform != "linux":
-        return Finding("isolation basic: your code runs in a process of its own, as anything that you start")
+        return Finding("isolation basic: your code runs in a separate process, with the rights of any program of yours")
     if os.geteuid():
-        return Finding("isolation process: your code can read and write its own folder, and start nothing")
+        return Finding("isolation process: your code can only use its own folder, and cannot start processes")
     return Finding("isolation full, as root")
 
 
 def _say_what_to_do(root: Path, lacks: set[str]) -> Iterator[str]:
-    """Yield the commands that mend what is lacking, each on a line of its own, to be copied."""
+    """Yield the commands that install what is missing, one per line, to be copied."""
     if "folder" in lacks:
         yield "\nUnpack the zip, or free some space, where you may write."
     if not lacks & {"python", "packages"}:
@@ -129,7 +129,7 @@ def _say_what_to_do(root: Path, lacks: set[str]) -> Iterator[str]:
         yield f"\nInstall Python {wanted} from {DOWNLOADS}. Then run:"
         python, folder = f"py -{wanted}" if sys.platform == "win32" else f"python{wanted}", ".venv"
     elif _is_managed():
-        yield "\nThis Python is the system's, which installs nothing for you. To make one that does, run:"
+        yield "\nThis is the system's Python, and pip must not install into it. To create an environment of your own, run:"
         folder = ".venv"
     else:
         yield "\nTo install what is missing, run:"
@@ -149,7 +149,7 @@ def _is_managed() -> bool:
 
 
 def _name_python() -> str:
-    """Return how a shell starts this Python: by its name, if that is the one that the shell finds."""
+    """Return the command that starts this Python in a shell: its name, if the shell finds this Python by it."""
     for name in ("python", "python3"):
         found = shutil.which(name)
         if found and os.path.abspath(found) == os.path.abspath(sys.executable):
@@ -158,7 +158,7 @@ def _name_python() -> str:
 
 
 def _shorten(path: Path) -> str:
-    """Return a path as seen from the current folder, if it lies below that."""
+    """Return a path relative to the current folder, if it is inside."""
     try:
         return str(path.resolve().relative_to(Path.cwd().resolve()))
     except (ValueError, OSError):

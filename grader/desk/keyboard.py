@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Keyboard:
-    """Keys as they are pressed, without Enter; the terminal is put back in the end, whatever happens."""
+    """Reads keys as they are pressed, without Enter; the terminal is always restored at the end."""
 
     def __enter__(self) -> Keyboard:
         self._before: list[Any] = []
@@ -33,7 +33,7 @@ class Keyboard:
 
     @contextlib.contextmanager
     def released(self) -> Iterator[None]:
-        """Give the terminal back for a while."""
+        """Restore the terminal for a while."""
         self._give_back()
         try:
             yield
@@ -41,7 +41,7 @@ class Keyboard:
             self.take()
 
     def take(self) -> None:
-        """Have each key at once, also where somebody else has changed that meanwhile."""
+        """Receive each key at once, even if another program changed the terminal in between."""
         if sys.platform != "win32":
             import termios
             import tty

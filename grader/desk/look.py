@@ -1,4 +1,4 @@
-"""What both commands begin with: the question is graded in the sandbox, and its checks are looked at that do not pass."""
+"""The first step of --show and --debug: grade the question in the sandbox, and find its checks that fail."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from grader.report.text import sanitize
 
 
 class NothingToInspect(Exception):
-    """No check has called a function of the student's; the message says why.
+    """No check called a function of the submission; the message says why.
 
     Attributes:
-        fault: Whether it is the grader's fault.
+        fault: Whether the grader itself failed.
     """
 
     def __init__(self, message: str, fault: bool = False) -> None:
@@ -35,11 +35,11 @@ class NothingToInspect(Exception):
 
 @dataclass(frozen=True)
 class FailureInspection:
-    """A check, its last call, the question that it belongs to, and the code that it called.
+    """A check, its last call, its question, and the code that it called.
 
     Attributes:
-        file: The student's own file, if that was graded.
-        source: The same as bytes, or the file that was made of a notebook.
+        file: The student's own file, if it is not a notebook.
+        source: Its content, or the Python file made from a notebook.
     """
 
     question: Question
@@ -54,25 +54,25 @@ class FailureInspection:
 
     @property
     def name(self) -> str:
-        """The check's name, as -k takes it."""
+        """The check's name, for -k."""
         return terminal.make_selection_keyword(self.check)
 
     def print_headline(self, console: Console) -> None:
-        """Print question and check as reports call them."""
+        """Print the titles of question and check."""
         outcome = self.check.outcome
         said = f"{terminal.choose_outcome_mark(outcome)} {self.check.title} ({outcome.value}; -k {self.name})"
         print_lines(console, f"{self.question.id}: {self.question.title}", "bold")
         print_lines(console, said, screen.choose_style(outcome))
 
     def called(self) -> str:
-        """Return what was called, and with which case."""
+        """Return a line with the function that was called, and the case."""
         case = f"case {self.tried.case.name}, " if self.tried.case else ""
         if self.tried.received is not None:
             return f"{self.tried.received.function} received ({case}driver {self.tried.driver}):"
         return f"Called with ({case}driver {self.tried.driver}):"
 
     def inputs(self) -> dict[str, Any]:
-        """Return what the function received, and of the inputs of its case what does not show in that."""
+        """Return the arguments that the function received, and the inputs of its case that these do not show."""
         received = self.tried.received
         if received is None:
             return self.tried.inputs
@@ -80,7 +80,7 @@ class FailureInspection:
         return received.arguments | {name: value for name, value in hidden.items() if not received.shows(name)}
 
     def found(self) -> str:
-        """Return how the check failed, without the inputs of its call; and what was expected, where that does not say it."""
+        """Return how the check failed, without the inputs; and the expected facts, if the failure does not show them."""
         lines = [self.tried.said or self.check.message]
         if self.tried.case and not self.tried.said:
             lines += ["expected:", *(f"  {name} = {format_value(value)}" for name, value in self.tried.case.answer.items())]
@@ -88,14 +88,14 @@ class FailureInspection:
 
 
 def make_console() -> Console:
-    """Return a console on which what cannot be encoded is spelt, only a terminal wraps, and NO_COLOR leaves plain text."""
+    """Return a console that spells out characters it cannot encode, wraps on terminals only, and obeys NO_COLOR."""
     layout.make_legible(sys.stdout)
     colours: Literal["auto"] | None = "auto" if layout.has_controls(sys.stdout) else None
     return Console(highlight=False, soft_wrap=not sys.stdout.isatty(), color_system=colours)
 
 
 def print_lines(console: Console, text: str, style: str = "") -> None:
-    """Print text in lines that fit a terminal, each of which goes on below where it began."""
+    """Print text, wrapped to the terminal with hanging indents."""
     fitting = text if console.soft_wrap else layout.wrap_lines(text, console.width)
     console.print(Text(fitting, style), soft_wrap=True)
 
@@ -116,7 +116,7 @@ def find_failing_checks(
         name: The question's id, or parts of it.
         keyword: Selects checks, as pytest's -k.
         changed: Called with the report after each check.
-        patient: False runs no check after one that ran out of time: the others would take as long.
+        patient: False to run no check after a timeout: the others would take as long.
 
     Raises:
         NothingToInspect: If no check has called a function of the student's.
@@ -153,7 +153,7 @@ def find_failing_checks(
 
 
 def _require_tried(first: CheckResult, name: str, own: list[CheckResult], tried: dict[str, LastCall]) -> None:
-    """Raise NothingToInspect if the first check that fails has not come so far as to call anything."""
+    """Raise NothingToInspect if the first failing check ended before it called anything."""
     if first not in own:
         raise NothingToInspect(f"{name} runs only after {first.question} passes: look at {first.question} first.")
     if first.id not in tried:

@@ -1,7 +1,7 @@
-"""`%grade` in a notebook: the verdict on what was run, under the cell.
+"""`%grade` in a notebook: show the verdict on the cells that were run, under the cell.
 
-Nothing is graded in the kernel, and no check is read here: the source of the cells goes to a child process
-(desk/verdicts.py), and what comes back is a part of a page, and text.
+The kernel grades nothing and reads no check. It sends the source of the cells to a child process (desk/verdicts.py), and
+receives an HTML fragment and text.
 """
 
 # Some functions of IPython have no types.
@@ -35,7 +35,7 @@ MAX_ERROR = 2000  # characters of what a child printed before it ended
 
 
 class Verdict:
-    """What is shown under a cell: a part of a page or, where there are none, text."""
+    """The output under a cell: an HTML fragment, or text for front ends without HTML."""
 
     def __init__(self, text: str, page: str = "") -> None:
         self._text = text
@@ -46,10 +46,10 @@ class Verdict:
 
 
 class Child:
-    """The process that grades, until it ends, or this one does."""
+    """The process that grades. It lives until it ends itself, or until the kernel does."""
 
     def __init__(self, root: Path, folder: Path) -> None:
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the child
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the child lives
         self._process = subprocess.Popen(
             [sys.executable, "-c", ENTRY, str(ROOT), str(root), str(folder)],
             stdin=subprocess.PIPE,
@@ -57,7 +57,7 @@ class Child:
             stderr=self._errors,
             text=True,
             encoding="utf-8",
-            start_new_session=True,  # a cell that is interrupted must not interrupt the grader in its own way
+            start_new_session=True,  # interrupting a cell must not send Ctrl-C to the grader, too
         )
         self._answers: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         threading.Thread(target=self._read, daemon=True).start()
@@ -71,16 +71,16 @@ class Child:
         return self._process.poll() is None
 
     def send(self, **message: Any) -> None:
-        """Send a message; what has ended does not hear it, and `receive` reports that."""
+        """Send a message; if the child has ended, `receive` reports it."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             print(json.dumps(message), file=self._process.stdin, flush=True)
 
     def receive(self, number: int) -> dict[str, Any]:
-        """Return the next answer to a request, or an empty one after a moment without any.
+        """Return the next answer to a request, or an empty one after a short wait.
 
         Raises:
-            ChildEnded: If there will be none.
+            ChildEnded: If there will be no answer.
         """
         try:
             answer = self._answers.get(timeout=LOOK_SECONDS)
@@ -89,10 +89,10 @@ class Child:
         if answer is None:
             self._answers.put(None)
             raise ChildEnded(self._last_words())
-        return answer if answer["id"] == number else {}  # others were given up
+        return answer if answer["id"] == number else {}  # the others were cancelled
 
     def close(self) -> None:
-        """Let it end, without waiting for it."""
+        """Let the child end, without waiting for it."""
         with contextlib.suppress(OSError):
             assert self._process.stdin is not None
             self._process.stdin.close()
@@ -111,7 +111,7 @@ class Child:
 
 
 class ChildEnded(Exception):
-    """The process that grades has ended; the message says how."""
+    """The child has ended; the message says how."""
 
 
 @magics_class
@@ -123,7 +123,7 @@ class GradeMagics(Magics):
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
         self._shell = shell
-        self._folder = Path.cwd()  # of the notebook, before a cell changes it
+        self._folder = Path.cwd()  # the folder of the notebook, before a cell changes it
         self._number = 0
         self._child = self._start()
 
@@ -147,7 +147,7 @@ class GradeMagics(Magics):
         self._show(line.split(), self._list_cells(extra))
 
     def _list_cells(self, extra: str) -> list[tuple[int, str]]:
-        """Return number and source of each cell of this session that is valid Python, of equal ones the last.
+        """Return number and source of each cell of this session that is valid Python; of equal cells, the last one.
 
         Args:
             extra: The text of the cell that is being run, for front ends that keep no history of it.
@@ -164,7 +164,7 @@ class GradeMagics(Magics):
         return [(number, text) for text, number in known.items()]
 
     def _is_python(self, text: str) -> bool:
-        """Return whether the kernel could run a cell: one with a syntax error has defined nothing."""
+        """Return whether the kernel could run a cell: a cell with a syntax error has defined nothing."""
         lines = text.lstrip("\n")
         body = lines.partition("\n")[2] if lines.startswith("%%grade") else lines
         try:
@@ -179,7 +179,7 @@ class GradeMagics(Magics):
         return Child(self._folder if (self._folder / "assignment.toml").is_file() else ROOT, self._folder)
 
     def _show(self, words: list[str], cells: list[tuple[int, str]]) -> None:
-        """Show the verdict and, until it is there, how far it is."""
+        """Show the progress, then the verdict."""
         shown: DisplayHandle | None = None
         quiet, said = time.monotonic() + QUIET_SECONDS, ""
         try:
@@ -201,10 +201,10 @@ class GradeMagics(Magics):
             shown.update(verdict)
 
     def _ask(self, words: list[str], cells: list[tuple[int, str]]) -> Iterator[dict[str, Any]]:
-        """Yield how far it is, again and again, and then the verdict.
+        """Yield the progress, repeatedly, and then the verdict.
 
         Raises:
-            ChildEnded: If the process that grades has ended twice.
+            ChildEnded: If the child has ended twice.
         """
         for attempt in (1, 2):
             if not self._child.alive:  # it has not been asked for a while

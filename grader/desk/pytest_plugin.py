@@ -1,9 +1,8 @@
-"""The visible checks in plain pytest, and so in the test panels of VS Code and PyCharm; they give no points that count.
+"""The visible checks in plain pytest, and in the test panels of VS Code and PyCharm. Their points do not count.
 
-pytest collects the files of the checks as it does any others: names, `-k`, `-x`, `--lf`, `-n` and parameters are its own. What
-runs then is not the collected function: the judge grades the submission in its sandbox, as `grade.py` does, and each function
-reports the result of its check. `tests/visible/conftest.py` brings this in; the judge collects the same files by itself, and
-reads no conftest.py.
+pytest collects the checks like other tests: names, `-k`, `-x`, `--lf`, `-n` and parameters work as usual. But it does not run
+the collected functions. The judge grades the submission in its sandbox, as `grade.py` does, and each function reports the
+result of its check. `tests/visible/conftest.py` loads this plugin; the judge collects the same files without conftest.py.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ Status = tuple[str, str, "str | tuple[str, dict[str, bool]]"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the plugin, once for all conftest.py that ask for it."""
+    """Register the plugin, only once, even if several conftest.py ask for it."""
     if not config.pluginmanager.has_plugin(NAME):
         config.addinivalue_line("markers", "points(number, question): a check of a question, worth so many points")
         config.pluginmanager.register(VisiblePlugin(config), NAME)
@@ -38,16 +37,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def student() -> None:
-    """The submission: the judge has it, where the check is run."""
+    """A placeholder: the judge has the submission, and runs the check."""
 
 
 @pytest.fixture
 def kit() -> None:
-    """The drivers without a submission: see `student`."""
+    """A placeholder, like `student`."""
 
 
 def is_debugger_attached() -> bool:
-    """Return whether VS Code, PyCharm or another debugger watches this process; a measurement of coverage is none."""
+    """Return whether a debugger such as VS Code's or PyCharm's watches this process. Coverage tools do not count."""
     pydevd = sys.modules.get("pydevd")
     if pydevd is not None and pydevd.GetGlobalDebugger() is not None:
         return True
@@ -62,10 +61,9 @@ class VisiblePlugin:
     """Reports the judge's result for each visible check that pytest has collected.
 
     Attributes:
-        suites: The visible checks of each assignment, by their file; None for a file that holds none.
-        results: The results of all checks so far, by that file and by their id; those of other processes as well, where
-            pytest-xdist runs some.
-        told: By message, the first check that has failed with it.
+        suites: The visible checks of each assignment, by their file; None for a file without checks.
+        results: The results of all checks so far, by file and id; with pytest-xdist, also those of other processes.
+        told: For each message, the first check that failed with it.
     """
 
     def __init__(self, config: pytest.Config) -> None:
@@ -75,7 +73,7 @@ class VisiblePlugin:
         self.told: dict[str, str] = {}
 
     def find_suite(self, path: Path) -> VisibleChecks | None:
-        """Return the visible checks in this file, or None if it holds none."""
+        """Return the visible checks in this file, or None if it has none."""
         if path.parent.name != "visible":
             return None
         if path not in self.suites:
@@ -125,7 +123,7 @@ class VisiblePlugin:
 
         for other in self.suites.values():
             if other is not None and other is not suite:
-                other.close()  # a warm server takes much memory, so there is one at a time
+                other.close()  # a warm server takes much memory, so only one exists at a time
         try:
             result = pyfuncitem.stash[RESULT] = suite.result(pyfuncitem.name)
             self._debug(suite, pyfuncitem, result)
@@ -140,12 +138,12 @@ class VisiblePlugin:
         return True
 
     def _fail(self, suite: VisibleChecks, result: CheckResult) -> None:
-        """Raise an exception with what the report says of this check; in short, if it is what another one has said."""
+        """Raise an exception with the report's text on this check; a short one, if an earlier check had the same text."""
         text = suite.explain(result)
         first = self.told.setdefault(result.message, result.id)
         if first != result.id:
             text = f"{text.partition(chr(10))[0]}\n    as {first.rpartition('/')[2]}: {result.message.partition(chr(10))[0]}"
-        # By this name VS Code knows what is a failure; pytest's own --pdb has nothing to look at, and leaves BdbQuit alone.
+        # VS Code recognises a failure by this name; pytest's own --pdb would show nothing useful, and ignores BdbQuit.
         raise (bdb.BdbQuit if self._wants_debugger() else AssertionError)(text)
 
     def _wants_debugger(self) -> bool:
@@ -154,7 +152,7 @@ class VisiblePlugin:
         return bool(getattr(option, "usepdb", False) or getattr(option, "trace", False))
 
     def _debug(self, suite: VisibleChecks, item: pytest.Function, result: CheckResult) -> None:
-        """Run the last call of a check in this process, if somebody wants to look at it there."""
+        """Run the last call of a check in this process, if a debugger is wanted or attached."""
         from grader.desk.look import NothingToInspect
         from grader.report.model import Outcome
 
@@ -163,7 +161,7 @@ class VisiblePlugin:
         if seen is None:
             return
         if self.config.getoption("maxfail") != 1 or result.outcome is Outcome.PASSED:
-            suite.grade_all()  # first: afterwards nothing depends on this process any more
+            suite.grade_all()  # first: after this, nothing depends on this process any more
         from grader.desk.debug import debug, run_here
 
         try:
@@ -181,7 +179,7 @@ class VisiblePlugin:
 
     @contextlib.contextmanager
     def _terminal_for_debugger(self) -> Iterator[None]:
-        """Give keyboard and screen back for a while, which pytest has taken for itself."""
+        """Release keyboard and screen, which pytest captures, for a while."""
         capture = self.config.pluginmanager.getplugin("capturemanager")
         if capture is None:
             yield
@@ -201,7 +199,7 @@ class VisiblePlugin:
         result = item.stash.get(RESULT, None)
         if result is None or call.when != "call":
             return report
-        report.duration = result.seconds  # and not that of its whole question
+        report.duration = result.seconds  # not the time of the whole question
         report.grader_result = str(item.path), result.model_dump_json()  # type: ignore[attr-defined]  # xdist passes it on
         if report.failed and call.excinfo is not None:
             shown = report.longrepr = call.excinfo.getrepr(style="value")
@@ -209,7 +207,7 @@ class VisiblePlugin:
                 shown.reprcrash.path, shown.reprcrash.lineno = str(item.path), (item.location[1] or 0) + 1
                 shown.reprcrash.message = textwrap.shorten(result.message, MOST_CHARACTERS, placeholder=" ...")
         elif report.skipped and isinstance(report.longrepr, tuple):
-            # Without a line: then -rs says the same reason once.
+            # Without a line number, -rs shows the same reason only once.
             report.longrepr = (str(item.path), None, report.longrepr[2].removeprefix("Skipped: "))  # type: ignore[assignment]
         return report
 
@@ -218,7 +216,7 @@ class VisiblePlugin:
             path, result = known
             self.results.setdefault(path, {})[result.id] = result
 
-    @pytest.hookimpl(wrapper=True)  # others may wait for this hook, as VS Code does: what answers it ends it
+    @pytest.hookimpl(wrapper=True)  # other plugins, such as VS Code's, wait for this hook, and the first result ends it
     def pytest_report_teststatus(self, report: pytest.TestReport) -> Generator[None, Status | None, Status | None]:
         status = yield
         known = _read_result(report)

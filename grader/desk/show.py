@@ -1,4 +1,4 @@
-"""What the failing checks of a question compare, as tables: the case, and expected beside got, with a map of the difference."""
+"""The values that failing checks compare, as tables: the case, expected next to got, and a map of the difference."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WRONG = screen.choose_style(Outcome.FAILED)
 
 
 def show_failure(looks: list[FailureInspection]) -> None:
-    """Print what the first of these checks compared, and the names of the others (see `find_failing_checks`)."""
+    """Print the values that the first of these checks compared, and the names of the others (see `find_failing_checks`)."""
     console = make_console()
     first, *others = looks
     first.print_headline(console)
@@ -62,7 +62,7 @@ def show_failure(looks: list[FailureInspection]) -> None:
 
 
 def _print_inputs(console: Console, inputs: dict[str, Any]) -> None:
-    """Print the inputs of a call: arrays with as many rows in one table, the rest line by line."""
+    """Print the inputs of a call: arrays with the same number of rows in one table, the rest line by line."""
     tables: dict[int, list[tuple[str, np.ndarray]]] = {}
     for name, value in inputs.items():
         if isinstance(value, np.ndarray) and value.ndim in (1, 2) and value.size:
@@ -76,7 +76,7 @@ def _print_inputs(console: Console, inputs: dict[str, Any]) -> None:
     for size, arrays in tables.items():
         rows = choose_largest(np.zeros(size), ROWS)
         columns = [column for name, array in arrays for column in _columns(name, array, rows)]
-        while columns:  # as many at a time as fit
+        while columns:  # as many columns at a time as fit
             fit = max((end for end in range(1, len(columns) + 1) if _width(columns[:end]) <= console.width), default=1)
             _print_table(console, [str(row) for row in rows], size, rows, columns[:fit])
             del columns[:fit]
@@ -96,7 +96,7 @@ def _columns(name: str, array: np.ndarray, rows: list[int], most: int = 4) -> It
 
 
 def _width(columns: list[Column]) -> int:
-    """Return about how wide a table with these columns is."""
+    """Return the approximate width of a table with these columns."""
     return 10 + sum(3 + max(map(len, [*title.split("\n"), *map(str, cells)])) for title, cells in columns)
 
 
@@ -105,7 +105,7 @@ def _table() -> Table:
 
 
 def _print_table(console: Console, labels: list[str], size: int, rows: list[int], columns: list[Column]) -> None:
-    """Print columns beside the labels of their rows; mark where rows are left out."""
+    """Print columns with row labels; mark rows that are left out."""
     table = _table()
     table.add_column("row", justify="right", style="dim", no_wrap=True)
     for title, _ in columns:
@@ -121,7 +121,7 @@ def _print_table(console: Console, labels: list[str], size: int, rows: list[int]
 
 
 def _print_compared(console: Console, compared: Comparison, passed: bool) -> None:
-    """Print the parts that differ, or if none does all of them; and name the others."""
+    """Print the parts that differ (all parts, if none differs), and name the others."""
     parts = list_parts(compared)
     agree = [part.path for part in parts if not part.differs]
     chosen = [part for part in parts if part.differs] or parts
@@ -143,7 +143,7 @@ def _names(paths: list[str]) -> str:
 
 
 def _print_plain(console: Console, parts: list[ComparedPart]) -> None:
-    """Print a table of values that are one number, text and the like, or that are not even alike in kind or shape."""
+    """Print a table of values that are not arrays, or that differ in kind or shape."""
     table = _table()
     for title in ("", "expected", "got", "difference"):
         table.add_column(title, overflow="fold")
@@ -155,7 +155,7 @@ def _print_plain(console: Console, parts: list[ComparedPart]) -> None:
 
 
 def _print_array(console: Console, part: ComparedPart) -> None:
-    """Print two arrays of one shape beside each other, and a map of where they differ, if they do."""
+    """Print two arrays of the same shape next to each other, and a map of the differences, if there are any."""
     arrays = compare_arrays(part)
     expected, got, distance = arrays.expected, arrays.got, arrays.distance
     print_lines(console, f"{part.path}, {describe_array(expected.reshape(arrays.shape))}", "bold")
@@ -176,7 +176,7 @@ def _print_array(console: Console, part: ComparedPart) -> None:
 
 
 def _beside(expected: np.ndarray, got: np.ndarray, distance: np.ndarray, rows: list[int], chosen: list[int]) -> list[Column]:
-    """Return the chosen columns of what was expected, and beside them those of what was got."""
+    """Return the chosen columns of the expected array, then of the received one."""
     columns: list[Column] = []
     for title, array in (("expected", expected), ("got", got)):
         for column in chosen:
@@ -192,7 +192,7 @@ def _beside(expected: np.ndarray, got: np.ndarray, distance: np.ndarray, rows: l
 
 
 def _print_map(console: Console, distance: np.ndarray) -> None:
-    """Print a map of differences: a shade for each place or, where they are too many, for the largest of several."""
+    """Print a map of differences: one shade per entry, or per block of entries if there are too many."""
     if distance.shape[1] == 1:
         distance, across, down = distance.T, "rows", ""
     else:
@@ -212,7 +212,7 @@ def _print_map(console: Console, distance: np.ndarray) -> None:
 
 
 def _shade(value: float, largest: float, colours: bool) -> tuple[str, str]:
-    """Return a cell of a map and its style."""
+    """Return one character of a map, with its style."""
     level = choose_shade(value, largest)
     if level is None:
         return STRANGE * 2, "bold white on magenta" if colours else ""

@@ -1,8 +1,8 @@
-"""The child of a kernel that grades for `%grade` (desk/magic.py), with visible checks alone.
+"""The child process of a kernel that grades for `%grade` (desk/magic.py), with visible checks only.
 
-It reads a request a line and writes its answers likewise, as JSON. It ends with the kernel, however that ends: its input is
-closed then, and where a fork of the kernel keeps it open, another process is its parent. It also ends when nothing was asked
-for a while. What it grades is source code, which is parsed and run in the sandbox, as always.
+Requests and answers are lines of JSON. The child ends with the kernel, however the kernel ends: then its input is closed, or,
+if a fork of the kernel keeps it open, its parent changes. It also ends after some minutes without a request. It grades source
+code, which is parsed and run in the sandbox, as always.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from grader.submission import read_submission
 
 IDLE_SECONDS = 600.0
 LOOK_SECONDS = 1.0  # between two looks at who the parent is
-GIVEN_UP = "stopped: what was not finished does not count"
+GIVEN_UP = "stopped: unfinished checks do not count"
 CELL = re.compile(r"cell (\d+)(?: \(In \[\d+\]\))?")
 
 
@@ -43,9 +43,9 @@ class Request:
     """What to grade.
 
     Attributes:
-        number: Answers say it again.
-        words: Questions, perhaps behind the assignment's name.
-        cells: The number and the source of each cell that was run, in this order.
+        number: Repeated in the answers.
+        words: Questions, perhaps after the assignment's name.
+        cells: Number and source of each cell that was run, in this order.
     """
 
     number: int
@@ -55,7 +55,7 @@ class Request:
 
 @dataclass(frozen=True)
 class SessionOrigin(NotebookOrigin):
-    """Where statements of a graded session stand: in a cell that was run, or in the file beside the notebook.
+    """Where the statements of a graded session come from: a cell that was run, or the file next to the notebook.
 
     Attributes:
         numbers: For each cell, its execution count; None for that file.
@@ -70,7 +70,7 @@ class SessionOrigin(NotebookOrigin):
 
 
 class VerdictServer:
-    """The warm grader of one assignment, and what was graded last.
+    """The warm grader of one assignment, and its last result.
 
     Args:
         root, folder: See `main`.
@@ -91,24 +91,24 @@ class VerdictServer:
         shutil.rmtree(self._kept, ignore_errors=True)
 
     def interrupt(self, number: float) -> None:
-        """Give up all requests up to this number, also the one that is being graded."""
+        """Cancel all requests up to this number, including the one that is being graded."""
         self._given_up = number
         if self._grader is not None:
             self._grader.interrupted.set()
 
     def warm_up(self) -> None:
-        """Start what the first request will need, if it is known which assignment that is about."""
+        """Start the grader that the first request will need, if the assignment is known."""
         name = None if self._folder == self._root else self._folder.name
         if (self._folder / "assignment.toml").is_file():
             self._open(name)
 
     @property
     def stale(self) -> bool:
-        """Whether files of the kit or of the checks are not those that this process has read."""
+        """Whether files of the kit or of the checks have changed since this process read them."""
         return self._home is not None and self._state != _read_state(self._home)
 
     def answer(self, request: Request) -> dict[str, str]:
-        """Return the verdict as a part of a page and as text.
+        """Return the verdict as an HTML fragment and as text.
 
         Raises:
             UsageError: If there is nothing to grade.
@@ -133,12 +133,12 @@ class VerdictServer:
 
     def _render(self, report: Report, asked: list[Question], sources: list[str]) -> dict[str, str]:
         names = {question.id for question in asked}
-        # A question that another one needs is shown where it keeps that one from being run.
+        # A question that another one needs is shown if it prevents that one from being run.
         shown = {entry.id for entry in report.questions if entry.id in names or entry.outcome is not Outcome.PASSED}
         return {"html": page.render_verdict(report, shown, sources), "text": render_text(report, shown, sources)}
 
     def _open(self, name: str | None) -> Grader:
-        """Return the warm grader of an assignment; None names the only one."""
+        """Return the warm grader of an assignment; None stands for the only one."""
         if self._grader is not None and (name is None or self._grader.home.assignment.name == name):
             return self._grader
         if self._grader is not None:
@@ -156,14 +156,14 @@ class VerdictServer:
     def _take(
         self, grader: Grader, cells: list[tuple[int, str]], asked: list[Question]
     ) -> tuple[PreparedSubmission, list[str]]:
-        """Return what to grade, and lines on what that is: cells that define a function count before the saved file."""
+        """Return the source to grade, and lines that describe it: definitions in cells replace those of the saved file."""
         assignment = grader.home.assignment
         functions = list(dict.fromkeys(question.function for question in assignment.questions))
         wanted = {question.function for question in asked}
         file = self._folder / assignment.submission
         there = file.is_file()
         defines = re.compile(rf"^(?:async\s+def|def|class)\s+(?:{'|'.join(map(re.escape, functions))})\b", re.MULTILINE)
-        # Only a look at the text: whether it is Python, and what it means, is for the sandbox to say.
+        # Only a text search: the sandbox decides whether it is Python, and what it means.
         if not any(defines.search(text) for _, text in cells):
             if not there:
                 raise UsageError(
@@ -193,7 +193,7 @@ class VerdictServer:
         return staged, sources
 
     def _write(self, texts: Iterable[str], numbers: Iterable[int | None], attachments: Iterable[str]) -> Path:
-        """Write a notebook of these cells, beside copies of what may be attached."""
+        """Write a notebook of these cells, next to copies of the attachments."""
         cells = [
             {"cell_type": "code", "source": text, "execution_count": number}
             for text, number in zip(texts, numbers, strict=True)
@@ -208,7 +208,7 @@ class VerdictServer:
 
 
 def _name_cells(staged: PreparedSubmission, numbers: list[int | None], file: str) -> PreparedSubmission:
-    """Return a submission with its cells named as the kernel counts them, and its first cell as the file that it is."""
+    """Return a submission whose cells have the kernel's numbers, and whose first cell has the name of the saved file."""
 
     def named(words: str) -> str:
         return CELL.sub(lambda found: _name_cell(numbers, int(found[1]), file), words)
@@ -225,7 +225,7 @@ def _name_cell(numbers: list[int | None], at: int, file: str) -> str:
 
 
 def _read_state(home: AssignmentFiles) -> dict[str, tuple[int, int]]:
-    """Return when each file was changed that this process has read, or will, and its size."""
+    """Return the modification time and size of each file that this process has read or will read."""
     parts = [*Path(__file__).resolve().parents[1].glob("**/*.*"), home.folder / "assignment.toml", home.drivers, home.views]
     parts += [folder / name for folder in (home.folder, home.root) for name in home.assignment.support]
     parts += [home.checks["visible"], home.answers["visible"], home.mistakes["visible"]]
@@ -239,7 +239,7 @@ def _read_state(home: AssignmentFiles) -> dict[str, tuple[int, int]]:
 
 
 def render_text(report: Report, shown: set[str], sources: Iterable[str]) -> str:
-    """Return the verdict on some questions as text, for where there are no pages."""
+    """Return the verdict on some questions as text, for front ends without HTML."""
     lines = [*sources, *report.remarks]
     unwritten = {question.id: task for question, task in terminal.list_unwritten(report)}
     for question in report.questions:
@@ -253,7 +253,7 @@ def render_text(report: Report, shown: set[str], sources: Iterable[str]) -> str:
 
 
 class _Input:
-    """Reads requests in a thread of its own; `get` returns the next one, or None when it is time to end."""
+    """Reads requests in a separate thread; `get` returns the next one, or None when the process should end."""
 
     def __init__(self, lines: Iterable[str], interrupt: Callable[[float], None]) -> None:
         self._lines, self._interrupt = lines, interrupt
@@ -289,18 +289,18 @@ class _Input:
 
 
 def main(root: str, folder: str) -> None:
-    """Answer requests from standard input until the kernel ends, or has not asked for ten minutes.
+    """Answer requests from standard input until the kernel ends, or sends none for ten minutes.
 
     Args:
         root: The kit's repository, or the folder that a student has unzipped.
-        folder: Where the notebook lies, and the submission beside it.
+        folder: The folder of the notebook and the submission.
     """
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever prints here must not be taken for an answer
+    os.dup2(2, 1)  # output of other code must not be taken for an answer
     number = 0
 
     def send(**fields: Any) -> None:
-        with contextlib.suppress(OSError):  # nobody is there any more, and the input ends, too
+        with contextlib.suppress(OSError):  # the kernel is gone, and the input ends, too
             print(json.dumps({"id": number, **fields}), file=answers, flush=True)
 
     def tell(report: Report) -> None:
@@ -310,7 +310,7 @@ def main(root: str, folder: str) -> None:
     server = VerdictServer(Path(root), Path(folder), tell)
     requests = _Input(sys.stdin, server.interrupt)
     try:
-        with contextlib.suppress(Exception):  # the first request meets it again, and reports it
+        with contextlib.suppress(Exception):  # the first request raises it again, and reports it
             server.warm_up()
         while (request := requests.get()) is not None:
             number = request.number
@@ -324,7 +324,7 @@ def main(root: str, folder: str) -> None:
             except ModuleNotFoundError as error:
                 how = f"{sys.executable} has no module {error.name!r}"
                 send(text=f"{how}; run `pip install -r requirements.txt` with this Python, then restart the kernel")
-            except Exception as error:  # the next cell may go better
+            except Exception as error:  # the next request may succeed
                 send(text=sanitize(f"The grader failed, not your code: {type(error).__name__}: {error}"))
     finally:
         server.close()

@@ -1,4 +1,4 @@
-"""The visible checks of one assignment, graded question by question when somebody asks for the result of one."""
+"""The visible checks of one assignment, graded question by question on demand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NotGraded(Exception):
 
 
 def find_assignment(path: Path) -> AssignmentFiles | None:
-    """Return the assignment of which this file holds the visible checks, in a student's folder or the kit's repository.
+    """Return the assignment whose visible checks are in this file, in a student's folder or the kit's repository.
 
     Raises:
         UsageError: If its assignment.toml is not valid.
@@ -42,15 +42,15 @@ def find_assignment(path: Path) -> AssignmentFiles | None:
 
 
 class VisibleChecks:
-    """The results of an assignment's visible checks, which are made when they are asked for.
+    """The results of an assignment's visible checks, made on demand.
 
-    The checks of one question are graded together: then each says what it says in the report of `grade.py`, where the hint
-    for a known mistake depends on all of them. Checks of other questions, and of this one, that are not asked for are not run,
-    and count as passed for what needs them, as with `grade.py -k`.
+    The checks of one question are graded together, so that each has the same text as in the report of `grade.py`: the hint for
+    a known mistake depends on all of them. Checks that pytest did not select are not run, and count as passed for questions
+    that need them, as with `grade.py -k`.
 
     Attributes:
         known: The question of each check in the file, by the check's name.
-        asked: The names of the checks that this run is about.
+        asked: The names of the selected checks.
     """
 
     def __init__(self, home: AssignmentFiles) -> None:
@@ -68,20 +68,20 @@ class VisibleChecks:
         """Return the result of a check, as a student may see it.
 
         Raises:
-            NotGraded: If there is nothing to grade, or nothing to grade it with.
+            NotGraded: If the submission or the grader is missing.
         """
         if name not in self._results:
             self._grade(self.known[name])
         return self._results[name]
 
     def grade_all(self) -> None:
-        """Make the results of all checks that are asked for."""
+        """Grade all selected checks."""
         for name in self.known:
             if name in self.asked:
                 self.result(name)
 
     def look(self, name: str) -> FailureInspection | None:
-        """Return a check whose result is known with its last call of the submission, or None if it has called nothing."""
+        """Return a check whose result is known, with its last call of the submission; None if it called nothing."""
         result, staged = self._results[name], self._staged
         if result.id not in self._tried or staged is None:
             return None
@@ -90,13 +90,13 @@ class VisibleChecks:
         return FailureInspection(question, result, self._tried[result.id], file, self._source)
 
     def explain(self, result: CheckResult) -> str:
-        """Return what reports say of a check that was not passed."""
+        """Return the text of reports on a check that was not passed."""
         report = self.make_report([result])
         lines = [line for question in report.questions for line in terminal.explain_question(report, question)]
         return textwrap.dedent("\n".join(lines))
 
     def make_report(self, results: Iterable[CheckResult]) -> Report:
-        """Return a report of these checks alone."""
+        """Return a report with only these checks."""
         assignment = self.home.assignment
         order = {question.id: number for number, question in enumerate(assignment.questions)}
         report = Report(
@@ -114,13 +114,13 @@ class VisibleChecks:
         return report
 
     def close(self) -> None:
-        """Stop the sandbox; it starts again if results are asked for that are not known yet."""
+        """Stop the sandbox; it starts again if further results are needed."""
         if self._grader is not None:
             self._grader.__exit__()
         self._grader = None
 
     def _grade(self, name: str) -> None:
-        """Make the results of the checks of a question that are asked for, after those of the questions that it needs."""
+        """Grade the selected checks of a question, after those of the questions that it needs."""
         questions = {question.id: question for question in self.home.assignment.questions}
         needs = questions[name].needs if name in questions else ()
         for need in needs:
@@ -163,7 +163,7 @@ class VisibleChecks:
 
 
 def _assume_passed(check: str, question: str) -> CheckResult:
-    """Return a result of a check that is not asked for, and must not be missed by a question that needs its own."""
+    """Return a passed result for a check that is not selected, so that no question waits for it."""
     return CheckResult(
         id=f"{SUITE}/{check}",
         question=question,
@@ -177,9 +177,9 @@ def _assume_passed(check: str, question: str) -> CheckResult:
 
 @contextlib.contextmanager
 def _followed_by_no_debugger() -> Iterator[None]:
-    """Keep pydevd, by which VS Code and PyCharm debug, out of processes that are started here.
+    """Keep pydevd, the debugger of VS Code and PyCharm, out of processes that are started here.
 
-    It would start their Python with itself on board, and its connection is what a sandbox must not have.
+    It would load itself into their Python, and its connection is what a sandbox must not have.
     """
     monkey: Any = sys.modules.get("_pydev_bundle.pydev_monkey")
     if monkey is None:
@@ -187,7 +187,7 @@ def _followed_by_no_debugger() -> Iterator[None]:
     elif hasattr(monkey, "skip_subprocess_arg_patch"):
         with monkey.skip_subprocess_arg_patch():
             yield
-    else:  # PyCharm's has no such switch
+    else:  # PyCharm's debugger has no such switch
         before, monkey.patch_args = monkey.patch_args, lambda args, *_, **__: args
         try:
             yield

@@ -1,7 +1,7 @@
-"""Watch mode: grades at every save, what changed first, and always shows what to do next.
+"""Watch mode: grade at every save, changed questions first, and always show what to do next.
 
-Three threads: this file's loop draws and reads keys, one waits for saves, one grades. A save interrupts a grading that is
-going on, so that a loop that never ends is left behind by the next save.
+There are three threads: the loop in this file draws and reads keys, one waits for saves, one grades. A save interrupts the
+current grading, so the next save ends an endless loop.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from grader.submission import NOTEBOOK
 if TYPE_CHECKING:
     pass
 
-SETTLED_MS = 20  # of silence after the last write of a save, which an editor may make in several
+SETTLED_MS = 20  # seconds after the last write: an editor may write a file several times per save
 LOOK_SECONDS = 0.05  # between two looks at the keyboard
 
 
@@ -39,14 +39,14 @@ def watch(home: AssignmentFiles, submission: Path, select: set[str] | None, fini
     Args:
         submission: See `submission.read_submission`.
         select: Ids of the questions to grade; None for all.
-        finished: Called with each report; one that comes early holds the last results of what is not graded again yet.
+        finished: Called with each report; an early one has the previous results of questions that are still being graded.
     """
     with Grader(home) as grader, Keyboard() as keyboard:
         events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         grading = _Grading(grader, submission, select, events)
         saves = _Saves(submission, home.assignment, grading.begin)
         screen = WatchScreen(home, submission)
-        disturbed = threading.Event()  # the terminal has another size, or has been somebody else's meanwhile
+        disturbed = threading.Event()  # the terminal was resized, or another program used it
         for name in ("SIGCONT", "SIGWINCH"):
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), lambda *_: disturbed.set())
@@ -83,7 +83,7 @@ def watch(home: AssignmentFiles, submission: Path, select: set[str] | None, fini
 
 
 def _debug(home: AssignmentFiles, submission: Path, question: QuestionResult) -> None:
-    """Step through a question in a process of its own: torch and student code stay out of this one."""
+    """Step through a question in a separate process: torch and student code stay out of this one."""
     name = [] if (home.root / "assignment.toml").is_file() else [home.assignment.name]
     script = str(home.root / "grade.py")
     print(flush=True)
@@ -91,10 +91,10 @@ def _debug(home: AssignmentFiles, submission: Path, question: QuestionResult) ->
 
 
 class _Saves:
-    """Calls `saved` whenever the submission, or what may be it in its folder or belong to it, is written."""
+    """Calls `saved` whenever the submission, a candidate for it in its folder, or an attachment is written."""
 
     def __init__(self, submission: Path, assignment: Assignment, saved: Callable[[], None]) -> None:
-        import watchfiles  # here, where its absence is reported
+        import watchfiles  # in this thread, which reports if the package is missing
 
         self._watch = watchfiles.watch
         self._submission = submission
@@ -110,7 +110,7 @@ class _Saves:
         self._thread.join()
 
     def _run(self) -> None:
-        # The folder, because an editor may save by putting a new file in the old one's place.
+        # The folder, because an editor may save by replacing the file.
         folder = self._submission if self._submission.is_dir() else self._submission.parent
         changes = self._watch(
             folder,
@@ -149,7 +149,7 @@ class _Saves:
 
 
 class _Grading:
-    """Grades in a thread of its own: after `begin`, first the questions that have changed since the last time, then all."""
+    """Grades in a separate thread: after `begin`, first the questions that have changed, then all."""
 
     def __init__(self, grader: Grader, submission: Path, select: set[str] | None, events: queue.SimpleQueue[Event]) -> None:
         self._grader = grader
@@ -157,7 +157,7 @@ class _Grading:
         self._select = select
         self._events = events
         self._orders: queue.SimpleQueue[float | None] = queue.SimpleQueue()
-        self._lock = threading.Lock()  # an interruption belongs to the order that comes with it
+        self._lock = threading.Lock()  # an interruption belongs to the order that caused it
         self._last: Report | None = None
         self._reach: dict[str, str] = {}
         self._own: dict[str, str] = {}
@@ -165,11 +165,11 @@ class _Grading:
         self._thread.start()
 
     def begin(self) -> None:
-        """Grade what is there now; leave what is being graded."""
+        """Grade the current files, and interrupt the grading in progress."""
         self._order(time.monotonic())
 
     def end(self) -> None:
-        """Stop, and wait until nothing of the submission runs any more."""
+        """Stop, and wait until no code of the submission runs any more."""
         self._order(None)
         self._thread.join()
 
@@ -191,7 +191,7 @@ class _Grading:
                 self._grade(order)
             except UsageError as error:
                 self._events.put(GradingFailure(sanitize(str(error))))
-            except Exception as error:  # the next save may go better
+            except Exception as error:  # the next save may succeed
                 self._events.put(GradingFailure(sanitize(f"The grader failed, not your code: {type(error).__name__}: {error}")))
 
     def _grade(self, began: float) -> None:
@@ -211,7 +211,7 @@ class _Grading:
         if self._grader.interrupted.is_set():
             return
         report = report.for_student()
-        # What is known of each question outlives a file that cannot be loaded for a while.
+        # Results of questions are kept while the file cannot be loaded.
         if not terminal.explain_common_failure(report):
             self._reach, self._own, self._last = staged.reach, staged.fingerprints, report
         self._grader.warm_up()
@@ -221,10 +221,10 @@ class _Grading:
         self._events.put(GradingProgress(*report.progress()))
 
     def _changed(self, staged: PreparedSubmission) -> frozenset[str]:
-        """Return the questions whose function, or something that it uses, is not what was graded last."""
+        """Return the questions whose function, or code that it uses, has changed since the last grading."""
         now, own = staged.reach, staged.fingerprints
         changed = {name for name in now if now[name] != self._reach.get(name)}
-        # What was itself edited comes before what only uses it.
+        # Edited functions come before functions that only use them.
         changed = {name for name in changed if own.get(name) != self._own.get(name)} or changed
         assignment = self._grader.home.assignment
         found = set()
@@ -235,7 +235,7 @@ class _Grading:
         return frozenset(found)
 
     def _together(self, old: Report, new: Report, changed: frozenset[str]) -> Report:
-        """Return the new report, with what the old one says of questions that were not graded again."""
+        """Return the new report, with the old results of questions that were not graded again."""
         report = new.for_student()
         fresh = {check.id: check for check in report.checks}
         kept = (check for check in old.checks if check.id in fresh or check.question not in changed)

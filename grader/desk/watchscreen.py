@@ -1,4 +1,4 @@
-"""The screen of watch mode: how far the work is, what to do next, and the keys."""
+"""The screen of watch mode: the progress, what to do next, and the keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 KEYS = ("h hint · d debug · a all · q quit", "[h]int [d]ebug [a]ll [q]uit")  # the shorter ones for a narrow terminal
-WIDE = 80  # columns on which the names of all questions have room
+WIDE = 80  # columns that fit the names of all questions
 ROOM = 13  # lines for all but the explanation
 BAR = 40  # columns of the bar at most
 
@@ -26,7 +26,7 @@ class GradingResult:
     """A report from the grading thread.
 
     Attributes:
-        changed: The questions that a save was about.
+        changed: The questions whose code the save changed.
         whole: Whether everything is graded.
     """
 
@@ -62,9 +62,9 @@ Event = GradingResult | GradingFailure | GradingProgress
 
 
 class WatchScreen:
-    """What is on the terminal: a bar of the questions done, each one's mark, what to do next, and the keys.
+    """The screen: a progress bar, a mark for each question, what to do next, and the keys.
 
-    Where NO_COLOR is set, or the terminal cannot move its cursor, each screen is printed below the one before.
+    If NO_COLOR is set, or the terminal cannot move its cursor, each screen is printed below the previous one.
     """
 
     def __init__(self, home: AssignmentFiles, submission: Path) -> None:
@@ -76,13 +76,13 @@ class WatchScreen:
         self._command = "python grade.py" + ("" if (home.root / "assignment.toml").is_file() else f" {home.assignment.name}")
         self._report: Report | None = None
         self._changed: frozenset[str] = frozenset()
-        self._all = False  # the next report of everything is to be shown whole
+        self._all = False  # show the next complete report in full
         self._last: GradingResult | None = None
         self._text = "starting"
         self._status()
 
     def show(self, event: Event) -> None:
-        """Show what has happened."""
+        """Show an event."""
         if isinstance(event, GradingFailure):
             self._begin_line()
             self._print(event.message)
@@ -102,7 +102,7 @@ class WatchScreen:
             self._status("waiting for the next save" if event.whole else "checking the rest", passing=not event.whole)
 
     def first(self) -> QuestionResult | None:
-        """Return the question to work on: of those just changed the first that is not right, else the first of all begun."""
+        """Return the question to work on: the first changed one that fails, or else the first one in progress."""
         if self._report is None:
             return None
         report = self._report
@@ -135,34 +135,34 @@ class WatchScreen:
         self._status()
 
     def everything(self) -> None:
-        """Show the whole report, as soon as everything is graded."""
+        """Show the whole report as soon as everything is graded."""
         self._all = True
         self._status("grading everything for the whole report")
 
     def again(self) -> None:
-        """Draw what was there."""
+        """Draw the screen again."""
         if self._last is not None:
             self._draw(self._last)
         self._status()
 
     def to_debug(self) -> QuestionResult | None:
-        """Return the question to debug, and say that it takes a moment; or say why there is none."""
+        """Return the question to debug, and show that it is starting; or show why there is none."""
         question = self.first()
         if self._report is not None and terminal.find_common_failure(self._report):
             question = None
             self._status("nothing to debug: the file cannot be loaded")
         elif question is None:
-            self._status("nothing to debug: no written question fails")
+            self._status("nothing to debug: no question that you have written fails")
         else:
             self._status(f"starting the debugger for {question.id}")
         return question
 
     def end(self) -> None:
-        """Leave the cursor at the beginning of a line."""
+        """Move the cursor to the beginning of a line."""
         self._begin_line()
 
     def forget(self) -> None:
-        """Draw again whatever comes next: something else has been on the terminal."""
+        """Redraw everything at the next event: another program has used the terminal."""
         self._report = None
 
     def _draw(self, event: GradingResult, hints: bool = False) -> None:
@@ -178,7 +178,7 @@ class WatchScreen:
         reason, question = terminal.explain_common_failure(report), self.first()
         yield self._fit(f"{report.title} · {self._submission.name}", "bold")
         if not reason:  # which says nothing of what has been done
-            # Not what brings no points, as an attachment that nobody must hand in: the number stays the same while one works.
+            # Without questions that earn no points, such as optional attachments, so that the number stays the same.
             counted = [question for question in report.questions if question.max_points]
             passed = sum(question.outcome is Outcome.PASSED for question in counted)
             words = f"{passed} of {len(counted)} questions · {report.points:g}/{report.max_points:g} points"
@@ -203,7 +203,7 @@ class WatchScreen:
             yield Text(f"{event.seconds:.2f} s after the save", "dim")
 
     def _explain(self, report: Report, question: QuestionResult) -> Iterator[Text]:
-        """Yield what is said of the question to work on."""
+        """Yield the explanation of the question to work on."""
         _, word = terminal.describe_outcome(report, question)
         yield self._fit(f"{question.id}: {question.title} ({word})", screen.choose_style(question.outcome))
         if word == terminal.UNFINISHED[1]:
@@ -211,7 +211,7 @@ class WatchScreen:
         yield self._fit_room(terminal.explain_question(report, question))
 
     def _say_next(self, report: Report) -> Iterator[Text]:
-        """Yield the totals, and which question comes next, where all that is begun passes."""
+        """Yield the totals and, if all questions in progress pass, the next question."""
         following = _not_started(report)
         yield self._fit("\n".join(terminal.make_closing_lines(report)))
         if following is not None:
@@ -220,13 +220,13 @@ class WatchScreen:
             yield self._fit(f"All visible checks pass. Submit {self._submission.name}.", screen.choose_style(Outcome.PASSED))
 
     def _fit(self, text: str, style: str = "") -> Text:
-        """Return the text in lines that fit."""
+        """Return the text, wrapped to the terminal."""
         from rich.text import Text
 
         return Text(layout.wrap_lines(text, self._console.width), style)
 
     def _fit_room(self, lines: list[str]) -> Text:
-        """Return the lines, cut so that what is above them stays on the screen; a difference comes first, inputs last."""
+        """Return the lines, cut so that the lines above stay on the screen: differences first, inputs last."""
         fitting = self._fit("\n".join(lines))
         wrapped = fitting.plain.split("\n")
         room = max(self._console.height - ROOM, 8)
@@ -252,10 +252,10 @@ class WatchScreen:
             self._console.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
 
     def _status(self, text: str | None = None, passing: bool = False) -> None:
-        """Say what is going on, or that again, beside the keys.
+        """Show the status next to the keys, or show it again.
 
         Args:
-            passing: Whether it changes in a moment, so that it is not worth a line of its own.
+            passing: Whether it changes soon, and needs no line of its own.
         """
         self._text = self._text if text is None else text
         keys = KEYS[self._console.width < WIDE]
@@ -275,12 +275,12 @@ def _not_started(report: Report) -> QuestionResult | None:
 
 
 def _said(report: Report) -> list[tuple[str, ...]]:
-    """Return all that a report says but how long it took."""
+    """Return everything in a report except its duration."""
     return [(check.id, check.outcome.value, check.message, check.hint) for check in report.checks]
 
 
 def hide_hints(report: Report) -> Report:
-    """Return a copy that keeps its hints to itself: first one thinks."""
+    """Return a copy without hints: students should think first."""
     copy = report.model_copy(deep=True)
     for check in copy.checks:
         check.hint, check.mistakes, check.suspects = "", (), ()
@@ -293,7 +293,7 @@ def find_advice(report: Report, question: QuestionResult) -> str:
 
 
 def _bar(done: int, count: int, words: str, width: int) -> Text:
-    """Return a bar as long as the terminal has room for, and the words beside it; its two parts differ without colours."""
+    """Return a bar that fits the terminal, and the text next to it; its parts differ even without colours."""
     from rich.text import Text
 
     length = max(min(BAR, width - len(words) - 1), 0)

@@ -1,1 +1,1 @@
-"""What leaves the repository: the zip of students, and what packages for platforms share."""
+"""Pack what leaves the repository: the zip for students, and shared parts of packages for platforms."""

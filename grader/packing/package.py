@@ -1,4 +1,4 @@
-"""What packages for platforms have in common: the files that a server needs, a try-out, and a folder written as a whole."""
+"""Shared by the packages for platforms: the files that a server needs, a trial, and writing a whole folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.authoring.stub import make_stub
 from grader.packing.release import collect_grading_files, collect_mistakes_file
 from grader.packing.requirements import render_requirements
 
-# With these, a make inside of a make (make test, say) prints the folder that it leaves after all else; on a platform none is.
+# With these, a make inside another make (make test) prints a last line of its own; platforms have no outer make.
 MAKE_VARIABLES = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
 
 SETUP = """\
@@ -59,7 +59,7 @@ chmod -R u+rwX,go+rX,go-w "$venv"
 chmod -R u+rwX,go-rwx "$source_folder"
 """
 
-# What runs on a platform that reads results.json: that is valid before anything is imported that may be missing.
+# The program for platforms that read results.json. It writes a valid one before it imports anything that may be missing.
 ENTRY_SCRIPT = '''\
 """Grades the submission in the platform's folders; see grader/platforms/{platform}/entry.py."""
 
@@ -78,7 +78,7 @@ if __name__ == "__main__":
     sys.exit(run_guarded(lambda: main("{require_level}")))
 '''
 
-# A submission that forges what each platform reads, wherever it can, and ends as if all were well.
+# A submission that forges the results of each platform, wherever it can, and exits normally.
 HOSTILE = """\
 import json, os
 
@@ -100,13 +100,13 @@ os._exit(0)
 
 
 def find_pin(home: AssignmentFiles, package: str) -> str:
-    """Return the version of a package that is tested, as constraints.txt pins it, as in "numpy==1.2"."""
+    """Return the pin of a package in constraints.txt, such as "numpy==1.2"."""
     lines = (home.root / "constraints.txt").read_text(encoding="utf-8").splitlines()
     return next(line for line in lines if line.startswith(f"{package}=="))
 
 
 def collect_server_files(home: AssignmentFiles) -> dict[str, bytes]:
-    """Return what grading on a server needs, by name: all checks, and no solution."""
+    """Return the files that grading on a server needs, by name: all checks, but no solution."""
     name = home.assignment.name
     return collect_grading_files(home) | {
         "requirements.txt": render_requirements(home, desk=False).encode(),
@@ -119,23 +119,23 @@ def collect_server_files(home: AssignmentFiles) -> dict[str, bytes]:
 
 
 def collect_platform_modules(home: AssignmentFiles, platform: str) -> dict[str, bytes]:
-    """Return by name the modules of the grader that a platform needs, and students do not get."""
+    """Return the modules of the grader that a platform needs and students do not get, by name."""
     own = [f"platforms/{platform}/{part}" for part in ("__init__", "entry", "report")]
     names = ["platforms/__init__", "platforms/entry", *own, "report/picture", "report/shared"]
     return {f"grader/{name}.py": (home.root / "grader" / f"{name}.py").read_bytes() for name in names}
 
 
 def try_out_package(home: AssignmentFiles, suites: Sequence[str], run: Callable[[Path, str], float]) -> Iterator[str]:
-    """Have the package grade the solution, the stub and a hostile file; yield what each gets.
+    """Let the package grade the solution, the stub and a hostile file; yield the points of each.
 
     Args:
         home: The assignment.
         suites: The suites that the package grades.
-        run: Called as `run(folder, source)`: lays the package out in the empty folder, runs its own
+        run: Called as `run(folder, source)`: unpacks the package in the empty folder, runs its own
             entry script on the source, and returns the points that the platform would record.
 
     Raises:
-        UsageError: If the points are not what they must be.
+        UsageError: If the points are not as expected.
     """
     solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
     total = sum(home.assignment.total(suite) for suite in suites)
@@ -167,16 +167,16 @@ def run_entry_script(command: Sequence[str | Path], cwd: Path, **environment: st
     mine = {name: value for name, value in os.environ.items() if name not in MAKE_VARIABLES}
     done = subprocess.run(command, cwd=cwd, env=mine | environment, capture_output=True, encoding="utf-8")
     if done.returncode != 0:
-        raise UsageError(f"nothing was written: {command[-1]} ends with {done.returncode}: {done.stdout}{done.stderr}"[:3000])
+        raise UsageError(f"nothing was written: {command[-1]} exits with {done.returncode}: {done.stdout}{done.stderr}"[:3000])
     return done.stdout
 
 
 def write_folder(folder: Path, content: dict[str, bytes], executable: Sequence[str] = ()) -> str:
-    """Write a package as a folder, in the place of the same package made before, and return a line about it.
+    """Write a package as a folder, replacing an earlier version of it, and return a line about it.
 
     Raises:
-        UsageError: If the folder holds files that are not of the package, as they may be somebody's
-            work; nothing is written.
+        UsageError: If the folder contains other files, which may be somebody's work; nothing is
+            written.
     """
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
     if others := sorted(found - content.keys()):
@@ -195,7 +195,7 @@ def write_folder(folder: Path, content: dict[str, bytes], executable: Sequence[s
 
 
 def convert_to_unix_lines(content: dict[str, bytes]) -> dict[str, bytes]:
-    """Return these files of text with Unix line ends, in order of their names."""
+    """Return these text files with Unix line endings, sorted by name."""
     return {name: data.replace(b"\r\n", b"\n") for name, data in sorted(content.items())}
 
 

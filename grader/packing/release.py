@@ -1,4 +1,4 @@
-"""The student zip: a folder that grades itself, tried out before it is written."""
+"""The zip for students: a folder that grades itself, tested before it is written."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-GRADER_PARTS = ("", "judge", "report", "sandbox")  # what a grader consists of that is given away
+GRADER_PARTS = ("", "judge", "report", "sandbox")  # parts of the grader that students get
 INSTRUCTORS_ONLY = ("__main__.py", "attempts.py", "doctor.py", "formats.py", "tripwire.py")
-# Of report: nothing of a platform.
+# Of report: no formats of platforms.
 OF_PAGES = ("page.html", "page.py", "parts.html", "verdict.html")
 SHOWN_TO_STUDENTS = ("__init__.py", "layout.py", "model.py", "screen.py", "terminal.py", "text.py", *OF_PAGES)
 DRAFT = "draft: not proven"  # in the title of what --unproven packs
-STAMP = (2020, 1, 1, 0, 0, 0)  # of what no person unpacks: fixed, so that the same content makes the same zip
+STAMP = (2020, 1, 1, 0, 0, 0)  # of zips that only programs unpack: fixed, so that the same content makes the same zip
 
 
 README = """# {title}
@@ -78,7 +78,7 @@ which.
 README_WIDTH = 100  # of its paragraphs
 
 
-# What lets `pytest`, and the test panels of VS Code and PyCharm, work at once; `grade.py` reads none of it.
+# Settings for `pytest` and the test panels of VS Code and PyCharm; `grade.py` does not read them.
 PYTEST_INI = """\
 # For `pytest` and the test panels of editors. Add a folder here to let them find tests of your own.
 [pytest]
@@ -128,7 +128,7 @@ notebook.ipynb explains the method, tries out each function as you write it, and
 
 
 def open_for_packing(root: Path, name: str, draft: bool) -> AssignmentFiles:
-    """Return the files of an assignment; those of a draft say so in title and version, which READMEs and reports show."""
+    """Return the files of an assignment; a draft has it in its title and version, which READMEs and reports show."""
     home = AssignmentFiles(root, name)
     if draft:
         marked = {"title": f"{home.assignment.title} ({DRAFT})", "version": f"{home.assignment.version}-draft"}
@@ -139,11 +139,11 @@ def open_for_packing(root: Path, name: str, draft: bool) -> AssignmentFiles:
 def release(root: Path, name: str, folder: Path, draft: bool = False) -> Iterator[str]:
     """Write `folder/NAME.zip`, in which the student's folder is called NAME; yield what was checked and written, line by line.
 
-    Before it is written it is unpacked in a fresh place and graded there by its own grade.py,
-    forked and spawned: the stub must get nothing, the solution everything.
+    Before it is written, it is unpacked in a new folder and graded there by its own grade.py,
+    forked and spawned: the stub must get no points, the solution all.
 
     Args:
-        draft: Whether the suite is not proven, which the title says then.
+        draft: Whether the suite is not proven; the title then says so.
 
     Raises:
         UsageError: If stub or solution gets other points; nothing is written.
@@ -155,10 +155,10 @@ def release(root: Path, name: str, folder: Path, draft: bool = False) -> Iterato
 
 
 def make_student_zip(home: AssignmentFiles) -> tuple[bytes, int]:
-    """Return the student's folder as a zip, and how many files it holds.
+    """Return the student's folder as a zip, and the number of its files.
 
-    They lie in a folder of the assignment's name, so that unpacking them puts nothing among other files. Their date is today's,
-    or that of SOURCE_DATE_EPOCH.
+    They are in a folder with the assignment's name, so that they are not mixed with other files when unpacked. Their date is
+    today's, or that of SOURCE_DATE_EPOCH.
     """
     content = collect_student_files(home)
     day = time.localtime(int(os.environ.get("SOURCE_DATE_EPOCH") or time.time()))
@@ -167,7 +167,7 @@ def make_student_zip(home: AssignmentFiles) -> tuple[bytes, int]:
 
 
 def collect_student_files(home: AssignmentFiles) -> dict[str, bytes]:
-    """Return the content of the student's folder by name: what grades with visible checks, and what helps them to work."""
+    """Return the files of the student's folder by name: the grader with visible checks, and files that help them work."""
     content = collect_grading_files(home)
     content["grade.py"] = (home.root / "grade.py").read_bytes()
     content["README.md"] = _readme(home).encode()
@@ -181,7 +181,7 @@ def collect_student_files(home: AssignmentFiles) -> dict[str, bytes]:
 
 
 def collect_grading_files(home: AssignmentFiles) -> dict[str, bytes]:
-    """Return by name what grades with visible checks. An allow-list: what is not named here cannot leak."""
+    """Return the files that grade with visible checks, by name. This is an allow-list: other files cannot leak."""
     assignment, root = home.assignment, home.root
     content = {
         assignment.submission: home.stub.read_bytes(),
@@ -201,7 +201,7 @@ def collect_grading_files(home: AssignmentFiles) -> dict[str, bytes]:
 
 
 def _render_assignment(home: AssignmentFiles) -> bytes:
-    """Return assignment.toml, with the title and version that a draft has."""
+    """Return assignment.toml; for a draft, with the title and version of a draft."""
     text = (home.folder / "assignment.toml").read_text(encoding="utf-8")
     for key in ("title", "version"):
         value = getattr(home.assignment, key)
@@ -209,12 +209,12 @@ def _render_assignment(home: AssignmentFiles) -> bytes:
             before, _, after = re.split(rf"^({key}[ \t]*=.*)$", text, maxsplit=1, flags=re.MULTILINE)
             text = f"{before}{key} = {json.dumps(value, ensure_ascii=False)}{after}"
             if tomllib.loads(text)[key] != value:
-                raise UsageError(f"nothing was written: in assignment.toml, {key} must be one line to be marked as a draft's")
+                raise UsageError(f"nothing was written: for a draft, {key} in assignment.toml must be on one line")
     return text.encode()
 
 
 def _collect_grader(root: Path, part: str) -> dict[str, bytes]:
-    """Return by name the files of a part of the grader that are given away."""
+    """Return the files of one part of the grader that students get, by name."""
     content = {}
     for path in sorted((root / "grader" / part).glob("*")):
         kept = path.name in SHOWN_TO_STUDENTS if part == "report" else path.name not in INSTRUCTORS_ONLY
@@ -224,7 +224,7 @@ def _collect_grader(root: Path, part: str) -> dict[str, bytes]:
 
 
 def collect_mistakes_file(home: AssignmentFiles, suite: str) -> dict[str, bytes]:
-    """Return the file of what mistakes show to the checks of a suite, by name; nothing when none are recorded."""
+    """Return the file with the evidence of mistakes for a suite, by name; empty if none is recorded."""
     path, name = home.mistakes[suite], home.assignment.name
     if not answers.read_mistakes(path, name):
         return {}
@@ -239,7 +239,7 @@ def make_zip(
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in content.items():
             entry = zipfile.ZipInfo(name, stamp)
-            entry.create_system = 3  # Unix, on whatever system it is made: or the modes do not count
+            entry.create_system = 3  # Unix, whatever the system: otherwise the modes are ignored
             entry.external_attr = (0o755 if name in executable else 0o644) << 16
             entry.compress_type = zipfile.ZIP_STORED if name.endswith(".whl") else zipfile.ZIP_DEFLATED
             archive.writestr(entry, text)
@@ -271,7 +271,7 @@ def _readme(home: AssignmentFiles) -> str:
 
 
 def _fill(part: str) -> str:
-    """Return a paragraph with lines of one width; a heading or code as it is."""
+    """Return a paragraph, wrapped; headings and code are unchanged."""
     if part.startswith(("#", "```")):
         return part
     filled = textwrap.fill(" ".join(part.split()), README_WIDTH, break_long_words=False, break_on_hyphens=False)
@@ -307,18 +307,18 @@ def _try_out(home: AssignmentFiles, data: bytes) -> Iterator[str]:
 
 
 def _collected(folder: Path) -> str:
-    """Return in words what pytest finds in the folder, as a test panel asks for it."""
+    """Return a line with what pytest collects in the folder, as a test panel would ask for it."""
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
     environment = {**os.environ, "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     last = done.stdout.strip().rpartition("\n")[2]
     if done.returncode != 0:
-        raise UsageError(f"nothing was written: unpacked elsewhere, pytest ends with {done.returncode}: {last} {done.stderr}")
+        raise UsageError(f"nothing was written: unpacked elsewhere, pytest exits with {done.returncode}: {last} {done.stderr}")
     return f"pytest: {last}"
 
 
 def _graded(folder: Path, level: str) -> dict[str, Any]:
-    """Return the report that the folder's own grade.py makes of the submission in it."""
+    """Return the report that the folder's own grade.py writes about the submission in it."""
     output = folder / "report.json"
     done = subprocess.run(
         [sys.executable, "grade.py", "--json", output.name],
@@ -328,6 +328,6 @@ def _graded(folder: Path, level: str) -> dict[str, Any]:
         text=True,
     )
     if done.returncode != 0:
-        raise UsageError(f"nothing was written: unpacked elsewhere, grade.py ends with {done.returncode}: {done.stderr}")
+        raise UsageError(f"nothing was written: unpacked elsewhere, grade.py exits with {done.returncode}: {done.stderr}")
     report: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"))
     return report

@@ -1,4 +1,4 @@
-"""requirements.txt: the packages that an assignment needs where it is graded."""
+"""requirements.txt: the packages that grading an assignment needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-CPU_INDEX = "https://download.pytorch.org/whl/cpu"  # where pip finds builds of PyTorch without gigabytes of CUDA
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"  # the index with CPU builds of PyTorch, without gigabytes of CUDA
 
 
 def render_requirements(home: AssignmentFiles, desk: bool) -> str:

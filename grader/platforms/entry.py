@@ -1,4 +1,4 @@
-"""What the platforms' entry points share: the assignment beside them, graded within the memory of the container."""
+"""Shared by the entry points of all platforms: grade the assignment next to them, within the container's memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FileFormat(Protocol):
 
 
 class TextFormat(Protocol):
-    """The module `report.py` of a platform that reads what is printed, or handed on; it always names the points there are."""
+    """The module `report.py` of a platform that reads printed text or a step output; a refusal names the maximum points."""
 
     def render(self, report: Report, assignment: Assignment) -> str:
         """Return what the platform reads of a report."""
@@ -41,12 +41,12 @@ class TextFormat(Protocol):
 def grade_to_file(
     output: Path, submission: Path, form: FileFormat, questions: Sequence[str] = (), require_level: str = "basic"
 ) -> int:
-    """Grade a submission with all checks, keep the result file up to date all the while, and return the exit code.
+    """Grade a submission with all checks, update the result file during grading, and return the exit code.
 
     Args:
         output: The result file.
         submission: The submission, or the folder that holds it.
-        form: How the platform reads a report.
+        form: Renders a report for the platform.
         questions: Ids of questions; nothing for all.
         require_level: The isolation level below which nothing is graded.
     """
@@ -66,7 +66,7 @@ def grade_to_file(
 def grade_to_text(
     submission: Path | None, form: TextFormat, suites: Sequence[str] | None = None, require_level: str = "basic"
 ) -> str:
-    """Return what the platform reads of a submission; see `grade_to_file`.
+    """Return the result of a submission in the platform's format; see `grade_to_file`.
 
     Args:
         submission: The submission; by default, the assignment's own file.
@@ -84,7 +84,7 @@ def grade_to_text(
 
 
 def open_assignment() -> AssignmentFiles:
-    """Return the assignment that lies beside the grader, with limits that the container's memory allows."""
+    """Return the assignment next to the grader, with limits that fit the container's memory."""
     from grader.assignment import AssignmentFiles
 
     return AssignmentFiles(ROOT, container_mb=read_memory_limit_mb())

@@ -1,4 +1,4 @@
-"""The platforms by name; whatever offers one for each of them reads this."""
+"""All platforms by name: commands and formats follow from this."""
 
 from __future__ import annotations
 

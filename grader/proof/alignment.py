@@ -1,6 +1,6 @@
-"""Which part of one syntax tree corresponds to which part of another, and trees that take some of their differences back.
+"""Align the parts of two syntax trees, and make trees in which some of their differences are undone.
 
-It needs the standard library alone: workers of a sandbox use it on what a student wrote.
+Only the standard library is needed: workers of a sandbox use this module on a student's code.
 """
 
 from __future__ import annotations
@@ -11,28 +11,28 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
-PAIRED = 0.25  # similarity from which two statements are taken for two forms of one
-INSIDE = 0.6  # from which an expression is taken for a part of another
+PAIRED = 0.25  # minimum similarity of two statements to be aligned
+INSIDE = 0.6  # minimum similarity of an expression to a part of another
 WITHIN = 0.9  # times the similarity that counts for a statement within another
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 COUPLED = (ast.Dict, ast.Compare, ast.arguments, ast.MatchMapping)  # lists of theirs belong together, item by item
 
 
 def dump(part: Any) -> str:
-    """Return what a part of a tree is, the same for equal parts."""
+    """Return a text for a part of a tree, the same for equal parts."""
     if isinstance(part, list):
         return f"[{', '.join(map(dump, part))}]"
     return ast.dump(part) if isinstance(part, ast.AST) else repr(part)
 
 
 class DifferenceFilter:
-    """Makes a tree that lies between two: for each of their differences, numbered from 0, it takes one side.
+    """Makes a tree between two trees: for each of their differences, numbered from 0, it takes one side.
 
     Args:
-        keep: Says of a number whether the difference stays; otherwise the tree is there as `base` is.
+        keep: Returns whether the difference with a number stays; otherwise `base` is used there.
 
     Attributes:
-        sizes: Of each difference, how many nodes it is about.
+        sizes: The number of nodes of each difference.
         statements: For each difference, the number of the outermost statement that it lies in.
         expressions: Pairs of expressions, of `base` and of `other`, that differ as a whole.
     """
@@ -45,7 +45,7 @@ class DifferenceFilter:
         self.expressions: list[tuple[ast.expr, ast.expr]] = []
 
     def mix(self, base: Any, other: Any) -> Any:
-        """Return the tree between `base` and `other`; parts of both are in it."""
+        """Return the tree between `base` and `other`; it shares nodes with both."""
         if dump(base) == dump(other):
             return base
         if isinstance(base, list) and isinstance(other, list):
@@ -88,7 +88,7 @@ class DifferenceFilter:
 
 
 def is_block(items: list[Any]) -> bool:
-    """Return whether a list holds statements, or nothing."""
+    """Return whether a list contains statements, or nothing."""
     return all(isinstance(item, ast.stmt) for item in items)
 
 
@@ -98,7 +98,7 @@ def count_nodes(part: Any) -> int:
 
 
 def measure_distance(base: ast.AST, other: ast.AST) -> int:
-    """Return how many nodes the differences of two trees are about."""
+    """Return the number of nodes in the differences of two trees."""
     found = DifferenceFilter()
     found.mix(base, other)
     return sum(found.sizes)
@@ -150,7 +150,7 @@ def _find_inside(part: ast.AST, whole: ast.AST, least: float) -> tuple[float, as
 
 
 def replace_part(whole: ast.AST, part: ast.AST, new: ast.AST) -> ast.AST:
-    """Return a copy of an expression or statement with another one in the place of a part."""
+    """Return a copy of an expression or statement in which a part is replaced."""
 
     class Exchange(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> ast.AST:
@@ -205,7 +205,7 @@ def align(base: Sequence[Any], other: Sequence[Any]) -> Iterator[tuple[Any, Any]
 
 
 def _score(was: Any, now: Any, statements: bool) -> float:
-    """Return how many nodes two items of lists have in common, about; 0 where they do not correspond."""
+    """Return the approximate number of nodes that two items have in common; 0 if they do not correspond."""
     if not isinstance(was, ast.AST) or not isinstance(now, ast.AST):
         return float(dump(was) == dump(now))
     if isinstance(was, DEFINITIONS) and isinstance(now, DEFINITIONS):

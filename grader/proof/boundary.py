@@ -1,6 +1,6 @@
 """Find files of an assignment that would let a submission run outside its worker, or replace a library.
 
-`find_leaks` reads the files; `prove_confinement` hands a hostile submission in, which sees what reading does not.
+`find_leaks` reads the files; `prove_confinement` submits a hostile file, which finds what reading does not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from grader.assignment import AssignmentFiles, UsageError
 from grader.judge.harness import Harness
 from grader.tripwire import BY_CHANCE, Tripwire
 
-Finding = tuple[str, bool | None]  # what was found, and whether it is a fault; None for a remark
+Finding = tuple[str, bool | None]  # (a line, whether it is a fault); None for a remark
 
 
 def find_leaks(home: AssignmentFiles) -> Iterator[str]:
@@ -49,10 +49,10 @@ def _import_at_once(tree: ast.AST) -> set[str]:
 
 
 def prove_confinement(harness: Harness) -> Iterator[Finding]:
-    """Yield whether a submission runs before it is confined, as a hostile one shows that lies there before the server imports.
+    """Yield whether a submission can run before it is confined: a hostile one is placed before the server imports anything.
 
     Args:
-        harness: Its server is warm afterwards; it must not be before, or only its calls can be tried.
+        harness: Its server must be cold; otherwise only its calls can be tested. It is warm afterwards.
     """
     home, sandbox = harness.home, harness.sandbox
     own = harness.student.parent

@@ -1,6 +1,6 @@
 """Mistakes and alternatives: declared in solutions/NAME/, each spliced into the solution to make a whole submission.
 
-Their files are read, never run here: what is in them is run in the sandbox, as any submission is.
+Their files are parsed here, never run. Their code runs in the sandbox, like any submission.
 """
 
 from __future__ import annotations
@@ -29,39 +29,38 @@ def mistake(
     form: bool = False,  # noqa: ARG001
     copies_answers: bool = False,  # noqa: ARG001
 ) -> Callable[[Declared], Declared]:
-    """Return a decorator that declares a mistaken form of the function that a question is about.
+    """Return a decorator that declares a wrong version of the function of a question.
 
-    The function's own name is the mistake's id; its parameters must be those of the solution. Its
-    file's imports and helpers go with it.
+    The function's own name is the mistake's id. Its parameters must be those of the solution. The
+    imports and helpers of its file are included.
 
     Args:
         question: The id of the question that must lose points.
         hint: The question that a good tutor would ask.
-        source: Where the idea is from, if known.
-        learns: False if no policy can learn with it: then the checks of the whole agent must not
-            pass either.
-        form: Whether all numbers are right, and only their type, shape, dtype or container is not:
-            exactly one check must notice.
+        source: The origin of the idea, if known.
+        learns: False if no policy can learn with it; then the end-to-end checks must fail, too.
+        form: Whether all numbers are right, and only their type, shape, dtype or container is wrong.
+            Then exactly one check must fail.
         copies_answers: Whether it knows the answers of the visible cases, so that only hidden
-            checks can notice.
+            checks can catch it.
     """
     return lambda function: function
 
 
 def placement(mistake: str, place: str) -> Callable[[Declared], Declared]:  # noqa: ARG001
-    """Return a decorator that declares the idea of a mistake at another place of the function, where it must be caught too.
+    """Return a decorator that declares the same mistake at another place of the function, where it must also be caught.
 
     The name of the function does not matter.
 
     Args:
         mistake: The id of the mistake, whose question and hint it shares.
-        place: Where the idea is, as in "in evaluation".
+        place: The place, such as "in evaluation".
     """
     return lambda function: function
 
 
 def alternative(question: str) -> Callable[[Declared], Declared]:  # noqa: ARG001
-    """Return a decorator that declares a function to be a right form of the one that a question is about; see `mistake`."""
+    """Return a decorator that declares another correct version of the function of a question; see `mistake`."""
     return lambda function: function
 
 
@@ -80,23 +79,23 @@ def altered(  # noqa: PLR0913 - how mistakes are written: each option is a keywo
     For everything else, see `mistake`.
 
     Args:
-        edits: The texts to replace, each of which must stand in the function exactly once, and
-            their replacements. Further lines of a replacement are indented like the line it begins
-            in.
-        placements: Edits that make the same mistake at other places of the function, by where that
-            is, as in "in evaluation"; each must be caught. There need not be `edits` then.
+        edits: The texts to replace, with their replacements. Each text must occur in the function
+            exactly once. Further lines of a replacement are indented like the line in which it
+            begins.
+        placements: Edits that make the same mistake at other places of the function, by the name of
+            the place, such as "in evaluation". Each must be caught. Then `edits` is optional.
     """
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One mistake or alternative, as it was declared.
+    """One declared mistake or alternative.
 
     Attributes:
-        id: Its name, and a comma and `place` if it has one.
+        id: Its name, followed by a comma and `place` if it has one.
         function: The function that it replaces.
-        submission: The whole submission that it makes.
-        place: Where in the function a mistake is, if it has several placements.
+        submission: The whole submission with it.
+        place: The place of a mistake in the function, if it has several placements.
     """
 
     id: str
@@ -117,10 +116,10 @@ class Variant:
 
 
 class CatalogueError(UsageError):
-    """Entries of mistakes.py or alternatives.py are not as they must be.
+    """Entries of mistakes.py or alternatives.py are not valid.
 
     Attributes:
-        faults: For each such entry, which one it is, and why.
+        faults: For each such entry, its name and the reason.
     """
 
     def __init__(self, *faults: str) -> None:
@@ -135,9 +134,9 @@ def load_catalogue(home: AssignmentFiles, kind: str) -> list[Variant]:
         kind: "mistakes" or "alternatives".
 
     Raises:
-        CatalogueError: For invalid Python, an unknown question, other parameters than the
-            solution's, a missing hint, a text to replace that is not there once, or two entries of
-            one name.
+        CatalogueError: For invalid Python, an unknown question, parameters that differ from the
+            solution's, a missing hint, a text to replace that does not occur exactly once, or two
+            entries with the same name.
     """
     path = home.solution / f"{kind}.py"
     if not path.is_file():
@@ -168,10 +167,10 @@ def load_catalogue(home: AssignmentFiles, kind: str) -> list[Variant]:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A declaration as it stands in the file.
+    """A declaration in the file.
 
     Attributes:
-        definition: The replacement, or None if edits make it from the solution's function.
+        definition: The replacement, or None if the solution's function is edited.
     """
 
     id: str
@@ -242,7 +241,7 @@ def _edits(name: str, call: ast.Call, kind: str, _before: dict[str, Variant]) ->
 
 
 def _declares(node: ast.expr, names: tuple[str, ...]) -> tuple[ast.Call, str] | None:
-    """Return the call of one of the names, and which it is; None for anything else."""
+    """Return the call of one of these names, and the name; None for anything else."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
         return node, node.func.id
     return None
@@ -292,7 +291,7 @@ def _replaced(text: str, node: ast.stmt, new: str) -> str:
 
 
 def _require_same_parameters(identifier: str, definition: Definition, original: Definition) -> None:
-    """Raise CatalogueError unless the function, or all methods of the original but private ones, take the same parameters."""
+    """Raise CatalogueError unless the function, or all public methods of a class, have the parameters of the original."""
     expected, found = _parameters(original), _parameters(definition)
     for name, parameters in expected.items():
         if found.get(name) != parameters:
@@ -334,7 +333,7 @@ def _edited(text: str, edits: dict[str, str] | None, identifier: str) -> str:
 
 
 class _Carried:
-    """What else is in the file of an entry: imports, constants, helpers, of which each entry takes along what it uses."""
+    """The rest of the file of an entry: imports, constants and helpers. Each entry includes those that it uses."""
 
     def __init__(self, text: str, tree: ast.Module) -> None:
         self.text = text
@@ -351,7 +350,7 @@ class _Carried:
                 self.definitions |= {target.id: node for target in node.targets if isinstance(target, ast.Name)}
 
     def text_of(self, node: ast.stmt) -> str:
-        """Return a definition as it stands in the file, a function without the line that declares it an entry."""
+        """Return the text of a definition, without its declaring decorator."""
         first = node.lineno
         helper_decorators = [item for item in getattr(node, "decorator_list", []) if not _declares(item, tuple(PARAMETERS))]
         if helper_decorators:
@@ -359,7 +358,7 @@ class _Carried:
         return "\n".join(self.text.splitlines()[first - 1 : node.end_lineno]) + "\n"
 
     def with_needed(self, function: Definition, text: str) -> str:
-        """Return the text of a definition after all that it uses of its file, and what that uses, in the file's order."""
+        """Return the text of a definition, after everything from its file that it uses, directly or not."""
         needed: dict[int, ast.stmt] = {}
         open_ends: list[ast.stmt] = [function]
         while open_ends:

@@ -20,8 +20,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-BESIDE = 1 / 10  # of what a mistake costs on its own question, at most so much on others
-ITS_OWN = 1 / 5  # of the points of its question, at least so much
+BESIDE = 1 / 10  # maximum cost on other questions, as a share of the cost on its own question
+ITS_OWN = 1 / 5  # minimum cost, as a share of the points of its question
 MOST_EXCEPTIONS = 5
 ROUNDING = 1e-9  # of sums of points
 
@@ -29,11 +29,11 @@ Finding = tuple[str, bool | None]  # see boundary.py
 
 
 class CollateralException(BaseModel):
-    """A mistake that may cost too much beside its question, or too little there.
+    """A mistake that may cost more on other questions, or less on its own, than others may.
 
     Attributes:
-        mistake: Its name, or that of one of its placements.
-        reason: Why it may.
+        mistake: Its name, or the name of one of its placements.
+        reason: The reason.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -43,7 +43,7 @@ class CollateralException(BaseModel):
 
 
 def read_exceptions(home: AssignmentFiles) -> list[CollateralException]:
-    """Return what solutions/NAME/collateral.toml allows."""
+    """Return the exceptions in solutions/NAME/collateral.toml."""
     path = home.solution / "collateral.toml"
     if not path.is_file():
         return []
@@ -56,12 +56,12 @@ def read_exceptions(home: AssignmentFiles) -> list[CollateralException]:
 
 @dataclass(frozen=True)
 class MistakeCost:
-    """What one mistake costs in both suites together.
+    """The cost of one mistake in both suites together.
 
     Attributes:
         question_points: The points of its question.
-        lost: The checks of its own question that it does not pass.
-        beside: The checks of other questions that it does not pass.
+        lost: The failed checks of its own question.
+        beside: The failed checks of other questions.
     """
 
     mistake: Variant
@@ -81,12 +81,12 @@ class MistakeCost:
 
     @property
     def share(self) -> float:
-        """What it costs on other questions, as a share of what it costs on its own."""
+        """The cost on other questions, as a share of the cost on its own."""
         return self.points_beside / max(self.own_points, ROUNDING) if self.points_beside else 0.0
 
     @property
     def is_invisible(self) -> bool:
-        """Whether hidden checks alone notice it."""
+        """Whether only hidden checks catch it."""
         noticed = [*self.lost, *self.beside]
         return bool(noticed) and all(check.suite != "visible" for check in noticed)
 
@@ -94,7 +94,7 @@ class MistakeCost:
         """Yield why it costs too much or too little, if it does."""
         name, question = self.mistake.id, self.mistake.question
         if not self.lost:
-            return  # which is a fault of its own
+            return  # which is a separate fault
         if self.mistake.form:
             failed = [*self.lost, *self.beside]
             if len(failed) > 1:
@@ -111,11 +111,11 @@ class MistakeCost:
 
 
 def measure_cost(assignment: Assignment, checks: Sequence[CheckResult], mistake: Variant, lost: set[str]) -> MistakeCost:
-    """Return what a mistake costs.
+    """Return the cost of a mistake.
 
     Args:
-        checks: The checks that count, as the solution was graded by them.
-        lost: Ids of those that the mistake does not pass.
+        checks: The checks that count, as graded on the solution.
+        lost: The ids of the checks that the mistake fails.
     """
     failed = [check for check in checks if check.id in lost]
     points = assignment.question(mistake.question).points
@@ -128,7 +128,7 @@ def measure_cost(assignment: Assignment, checks: Sequence[CheckResult], mistake:
 
 
 def judge_costs(costs: Sequence[MistakeCost], exceptions: Sequence[CollateralException]) -> Iterator[Finding]:
-    """Yield what each mistake costs beside its question, what is wrong with that, and the largest of all."""
+    """Yield the cost of each mistake on other questions, the faults in it, and the largest cost."""
     met: set[CollateralException] = set()
     excused: dict[str, CollateralException] = {entry.mistake: entry for entry in exceptions}
     for cost in costs:
@@ -151,7 +151,7 @@ def judge_costs(costs: Sequence[MistakeCost], exceptions: Sequence[CollateralExc
 
 
 def judge_visibility(costs: Sequence[MistakeCost]) -> Iterator[Finding]:
-    """Yield each mistake that a student cannot see, and how many these are."""
+    """Yield each mistake that no visible check catches, and their number."""
     copies = [cost for cost in costs if cost.mistake.copies_answers]
     invisible = [cost for cost in costs if cost.is_invisible and cost not in copies]
     for cost in invisible:

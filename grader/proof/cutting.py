@@ -1,7 +1,7 @@
-"""Cuts what a student wrote toward the solution, as text; the drivers of a sandbox, since nobody else parses a submission.
+"""Cut a student's code down toward the solution, as text. These are drivers of a sandbox: only workers parse submissions.
 
-A driver gets no submission, but texts: `solution` and `current` are the definition of one function or class, `source` a whole
-file. What shows the same as the submission, and is cut further, is decided outside (`reduction.py`).
+A driver gets texts instead of a submission: `solution` and `current` are the definition of one function or class, `source` is a
+whole file. `reduction.py` decides which text still fails like the submission, and is cut further.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from grader.proof.rewriting import list_blocks, rewrite
 from grader.proof.textedits import drop_docstrings, find_edits
 
 Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-MOST_CUTS = 400  # in one step: a function with more differences is cut by halves first
+MOST_CUTS = 400  # differences in one step: with more, a function is cut by halves first
 
 
 def begin(_submitted: object, solution: str, source: str, function: str, asked: list[str]) -> dict[str, Any]:
-    """Return the student's definition, with all that it needs of their file inside, to stand in the solution's file.
+    """Return the student's definition, with everything that it needs from their file inside, for the solution's file.
 
     Args:
         _submitted: Nothing.
         solution: The whole file of the solution.
         source: The whole file of the student.
         function: The name of the definition.
-        asked: What the assignment asks for: of these, other functions stay the solution's.
+        asked: The functions that the assignment asks for; the other ones stay the solution's.
     """
     own, there = _list_definitions(ast.parse(source)), _list_definitions(ast.parse(solution))
     definition = own.get(function)
@@ -49,7 +49,7 @@ def begin(_submitted: object, solution: str, source: str, function: str, asked: 
 
 
 def _list_definitions(tree: ast.Module) -> dict[str, ast.stmt]:
-    """Return what defines each name at the top level of a file; of several the last, as in Python."""
+    """Return the definition of each name at the top level of a file; the last one counts, as in Python."""
     found: dict[str, ast.stmt] = {}
     for node in tree.body:
         if isinstance(node, Definition):
@@ -64,7 +64,7 @@ def _list_definitions(tree: ast.Module) -> dict[str, ast.stmt]:
 
 
 def _list_needed(node: ast.AST, carried: dict[str, ast.stmt]) -> list[ast.stmt]:
-    """Return what a part needs of a file, and what that needs, in the order of the file."""
+    """Return everything from a file that a part needs, directly or not, in the order of the file."""
     needed: dict[int, ast.stmt] = {}
     open_ends = [node]
     while open_ends:
@@ -77,7 +77,7 @@ def _list_needed(node: ast.AST, carried: dict[str, ast.stmt]) -> list[ast.stmt]:
 
 
 def _clean(definition: ast.stmt) -> None:
-    """Take out docstrings, and the types of variables, which decide nothing; in place."""
+    """Remove docstrings and the types of variables, which decide nothing, in place."""
     drop_docstrings(definition)
     for block in list_blocks(definition):
         block[:] = [_without_type(statement) for statement in block]
@@ -94,7 +94,7 @@ def _unparse(node: ast.AST) -> str:
 
 
 def _read_both(solution: str, current: str) -> tuple[ast.stmt, ast.stmt]:
-    """Return two definitions, the second with the types and decorators of the first where its parameters are the same."""
+    """Return two definitions; if their parameters are the same, the second one gets the types and decorators of the first."""
     (base,), (other,) = ast.parse(solution).body, ast.parse(current).body
     drop_docstrings(base)
     drop_docstrings(other)
@@ -125,7 +125,7 @@ def _list_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[as
 
 
 def list_cuts(_submitted: object, solution: str, current: str) -> dict[str, Any]:
-    """Return texts that are nearer to the solution than `current` is, the boldest first."""
+    """Return texts that are nearer to the solution than `current`, those with the largest change first."""
     base, other = _read_both(solution, current)
     found: dict[str, None] = {}
     for changed in _rewrite(base, other):
@@ -143,15 +143,15 @@ def list_cuts(_submitted: object, solution: str, current: str) -> dict[str, Any]
 
 
 def _weigh(base: ast.stmt, other: ast.stmt) -> int:
-    """Return how far a definition is from the solution; of two that are as far, the shorter one is nearer."""
+    """Return the distance of a definition from the solution; at equal distance, the shorter one is nearer."""
     return measure_distance(base, other) + count_nodes(other)
 
 
 def list_grafts(_submitted: object, solution: str, current: str) -> dict[str, Any]:
     """Return the solution with one expression each as in `current`, a part of which is the solution's expression.
 
-    Where the student has min(1, r[t]) and the solution has reward, that is min(1, reward), min(reward, r[t]), and so on: what
-    the student does to a value is kept, and how they come by it is not.
+    If the student has min(1, r[t]) and the solution has reward, these are min(1, reward), min(reward, r[t]), and so on: they
+    keep what the student does to a value, but not how the student computes it.
     """
     base, other = _read_both(solution, current)
     differences = DifferenceFilter()
@@ -167,14 +167,14 @@ def list_grafts(_submitted: object, solution: str, current: str) -> dict[str, An
 
 
 def _rewrite(base: ast.stmt, other: ast.stmt) -> Iterator[ast.stmt]:
-    """Yield other ways to write the same, which may be more like the solution's."""
+    """Yield equivalent definitions, which may be more similar to the solution."""
     renamed = rename_like(base, other)
     yield renamed
     yield from (rename_like(base, changed) for changed in [*rewrite(renamed), *_put_into_context(base, renamed)])
 
 
 def _put_into_context(base: ast.stmt, other: ast.stmt) -> Iterator[ast.stmt]:
-    """Yield a function with all of its body below the `with` that the whole body of the solution stands below."""
+    """Yield a function whose whole body is put into the `with` statement that contains the whole body of the solution."""
     match base, other:
         case ast.FunctionDef(body=[ast.With(items=items)]), ast.FunctionDef(body=body) if not isinstance(body[0], ast.With):
             fields = dict(ast.iter_fields(other)) | {"body": [ast.With(items, body, lineno=0)]}
@@ -182,10 +182,10 @@ def _put_into_context(base: ast.stmt, other: ast.stmt) -> Iterator[ast.stmt]:
 
 
 def _choose_kept(statements: list[int]) -> Iterator[frozenset[int]]:
-    """Yield which differences stay, as delta debugging tries it: one part of them alone, then all but one part.
+    """Yield the differences to keep, as in delta debugging: one part of them alone, then all but one part.
 
     Args:
-        statements: Of each difference, the statement in which it lies.
+        statements: The statement of each difference.
     """
     count = len(statements)
     every = frozenset(range(count))
@@ -210,13 +210,13 @@ def _split(every: Collection[int], parts: int) -> Iterator[frozenset[int]]:
 
 
 def describe(_submitted: object, solution: str, current: str) -> dict[str, Any]:
-    """Return how to make the last form of the solution: the edits of its text, if there are any, or the whole definition.
+    """Return how the solution becomes the final definition: by edits of its text, if possible, or as a whole definition.
 
-    With the definition, which has no types and docstrings, come the names that it reads.
+    The whole definition has no types and docstrings, and comes with the names that it reads.
 
     Args:
-        solution: The definition with its comments and its layout, as it stands in the file.
-        current: The form that is wanted.
+        solution: The definition in the file, with its comments and its layout.
+        current: The final definition.
     """
     _, other = _read_both(solution, current)
     text = _unparse(_without_types(other))

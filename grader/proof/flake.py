@@ -15,7 +15,7 @@ from grader.proof.pool import TrialPool
 from grader.proof.trials import list_end_to_end_questions, try_variant
 from grader.report.model import Outcome, write_atomically
 
-ALLOWED = 1 / 200  # of the solution's runs, at most so many may fail a check
+ALLOWED = 1 / 200  # maximum share of the solution's runs that may fail a check
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class SeededTrial:
 def measure_flakes(
     pool: TrialPool, home: AssignmentFiles, seeds: int, right: Sequence[Variant], wrong: Sequence[Variant]
 ) -> Iterator[tuple[str, bool]]:
-    """Grade with many seeds, keep the counts, and yield what was found.
+    """Grade with many seeds, store the counts, and yield the findings.
 
-    The counts are kept in benchmarks/results/NAME_flake.json.
+    The counts are stored in benchmarks/results/NAME_flake.json.
 
     Args:
         seeds: How often the solution is graded. The alternatives share as many gradings, and so do,

@@ -23,7 +23,7 @@ class KillMatrix:
 
     @cached_property
     def caught_by(self) -> dict[str, set[str]]:
-        """By check, the mistakes that fail it."""
+        """The mistakes that fail each check."""
         return {
             check.id: {name for name, (_, _, verdict) in self.trials.items() if check.id in verdict.failed}
             for check in self.checks
@@ -41,14 +41,14 @@ class KillMatrix:
         return FAILS if check.id in verdict.failed else PASSES if self._passes(check, task, verdict) else NOT_RUN
 
     def vacuous(self) -> list[CheckResult]:
-        """Return the checks that catch no mistake, or only such as end in an exception, which any call would catch."""
+        """Return the checks that catch no mistake, or only mistakes that end in an exception, which any call would catch."""
         seen: set[str] = set()
         for _, _, verdict in self.trials.values():
             seen |= verdict.failed - {*verdict.lost.get(RAISES, ())}
         return [check for check in self.checks if check.id not in seen]
 
     def redundant(self) -> list[CheckResult]:
-        """Return the checks of which every mistake is caught by another check of the same question and suite as well."""
+        """Return the checks whose mistakes are all caught by another check of the same question and suite, too."""
 
         def others(check: CheckResult) -> set[str]:
             near = [other for other in self.checks if (other.question, other.suite) == (check.question, check.suite)]
@@ -67,7 +67,7 @@ class KillMatrix:
         return sorted(groups)
 
     def recognised(self, suite: str | None = None) -> list[str]:
-        """Return the mistakes whose own hint is found, by the checks of one suite or of any."""
+        """Return the mistakes that are recognised by their own hint, in one suite or in any."""
         return [
             name
             for name, (_, _, verdict) in self.trials.items()
@@ -83,7 +83,7 @@ class KillMatrix:
         ]
 
     def lines(self) -> list[str]:
-        """Return the matrix as text, one block a function: a mistake is a row, a check a column."""
+        """Return the matrix as text, one block per function: rows are mistakes, columns are checks."""
         lines = []
         for function in dict.fromkeys(question.function for question in self.assignment.questions):
             checks, names = self.about(function)

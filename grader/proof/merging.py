@@ -12,14 +12,14 @@ from grader.fingerprints import drop_docstrings
 
 
 class MergeConflict(Exception):
-    """Both texts change the same expression, and each in its own way."""
+    """Both texts change the same expression in different ways."""
 
 
 def merge_changes(text: str, one: str, other: str) -> str:
-    """Return the code of a text with what each of two others changes of it, also where that is in one statement.
+    """Return the code of a text with the changes of two others, even within one statement.
 
     Raises:
-        MergeConflict: If they cannot both be made.
+        MergeConflict: If the changes exclude each other.
     """
     merged = _merge(*map(_parse, (text, one, other)))
     code = ast.unparse(ast.fix_missing_locations(merged))
@@ -32,7 +32,7 @@ def merge_changes(text: str, one: str, other: str) -> str:
 
 @lru_cache(256)
 def _parse(text: str) -> ast.Module:
-    """Return the tree of a text without docstrings, which a function that is written anew has not."""
+    """Return the tree of a text without docstrings, because a rewritten function has none."""
     return drop_docstrings(ast.parse(text))
 
 
@@ -56,7 +56,7 @@ def _merge(base: Any, one: Any, other: Any) -> Any:
 
 
 def _wrap(base: Any, outer: Any, inner: Any) -> Any:
-    """Return `outer` with what `inner` makes of the expression in place of it, if it stands in there as it was; else None."""
+    """Return `outer` with the expression inside it replaced by `inner`, if `outer` contains it unchanged; else None."""
     if not isinstance(base, ast.expr) or not isinstance(outer, ast.expr):
         return None
     for name, value in ast.iter_fields(outer):
@@ -71,7 +71,7 @@ def _wrap(base: Any, outer: Any, inner: Any) -> Any:
 
 
 def _unwrap(base: Any, outer: Any, inner: Any) -> Any:
-    """Return the part that `outer` has left of the expression, with what `inner` changes in it; None if there is no such."""
+    """Return the part of the expression that `outer` keeps, with the changes of `inner`; None if there is none."""
     if not isinstance(base, ast.expr) or type(base) is not type(inner):
         return None
     fields = dict(ast.iter_fields(base))
@@ -87,7 +87,7 @@ def _unwrap(base: Any, outer: Any, inner: Any) -> Any:
 
 
 def _merge_lists(base: list[Any], one: list[Any], other: list[Any]) -> list[Any]:
-    """Return the items of both lists: what one changes, moves or leaves out must be as it was in the other."""
+    """Return the items of both lists: an item that one list changes, moves or removes must be unchanged in the other."""
     changed = [_align(base, each) for each in (one, other)]
     made: list[Any] = []
     for place in range(len(base) + 1):
@@ -110,7 +110,7 @@ def _merge_lists(base: list[Any], one: list[Any], other: list[Any]) -> list[Any]
 
 
 def _align(base: Sequence[Any], changed: Sequence[Any]) -> list[tuple[list[Any], list[Any]]]:
-    """Return for each item of a list, and for its end, what was put before it and what stands in its place."""
+    """Return, for each item of a list and for its end, the items inserted before it and the items that replace it."""
     aligned: list[tuple[list[Any], list[Any]]] = [([], [item]) for item in base] + [([], [])]
     before, after = [_dump(item) for item in base], [_dump(item) for item in changed]
     for kind, start, end, first, last in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():

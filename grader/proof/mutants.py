@@ -1,9 +1,9 @@
-"""Mutants: the solution with one small change each, made by a machine, as a second source of wrong answers.
+"""Mutants: the solution with one small automatic change each, as a second source of wrong answers.
 
-Only what a student writes is changed: the code between `# BEGIN SOLUTION` and `# END SOLUTION`, and the default arguments of
-the functions in which that stands. The changes are those of mutation testing (operators, constants, conditions, deleted
-statements) and those that this kind of code suffers from: a dropped `no_grad`, `detach`, `zero_grad` or `step`, a swapped axis
-or argument, an index left out.
+Only code that students write is changed: the code between `# BEGIN SOLUTION` and `# END SOLUTION`, and the default arguments of
+its functions. The changes are those of mutation testing (operators, constants, conditions, deleted statements), and typical
+mistakes of this kind of code: a missing `no_grad`, `detach`, `zero_grad` or `step`, a swapped axis or argument, a missing
+index.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-Replacement = ast.AST | list[ast.stmt] | None  # what a change puts in the place of a node; None for nothing
+Replacement = ast.AST | list[ast.stmt] | None  # the replacement of a node; None to delete it
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class Survivor(BaseModel):
     """Mutants that no check catches.
 
     Attributes:
-        change: The change as it is reported; a * stands for anything.
-        reason: Why no check catches them.
-        equivalent: Whether they do the same as the solution.
+        change: The change as it is printed; * matches anything.
+        reason: The reason why no check catches them.
+        equivalent: Whether they behave like the solution.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -61,17 +61,17 @@ class Survivor(BaseModel):
     equivalent: bool
 
     def means(self, mutant: Mutant) -> bool:
-        """Return whether this is said of the mutant."""
+        """Return whether this entry is about the mutant."""
         return self.covers(mutant.question, mutant.change)
 
     def covers(self, question: str, change: str) -> bool:
-        """Return whether this is said of a change."""
+        """Return whether this entry is about the change."""
         pattern = ".*".join(re.escape(part) for part in self.change.split("*"))
         return self.question == question and re.fullmatch(pattern, change) is not None
 
 
 def read_survivors(home: AssignmentFiles) -> list[Survivor]:
-    """Return what solutions/NAME/survivors.toml says of mutants that survive."""
+    """Return the entries of solutions/NAME/survivors.toml."""
     path = home.solution / "survivors.toml"
     if not path.is_file():
         return []
@@ -83,7 +83,7 @@ def read_survivors(home: AssignmentFiles) -> list[Survivor]:
 
 
 def make_mutants(home: AssignmentFiles) -> Iterator[Mutant]:
-    """Yield every mutant of the solution. Of equal changes in one question, those after the first are numbered."""
+    """Yield every mutant of the solution. Equal changes in one question are numbered, except the first."""
     source = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
     seen: Counter[tuple[str, str]] = Counter()
     for question, change, submission in _mutate(source, home.assignment):
@@ -94,7 +94,7 @@ def make_mutants(home: AssignmentFiles) -> Iterator[Mutant]:
 
 
 def _mutate(source: str, assignment: Assignment) -> Iterator[tuple[str, str, str]]:
-    """Yield (question, change, the whole source with it) for every change."""
+    """Yield (question, change, the whole changed source) for every change."""
     for question, statement in _solved_statements(source, assignment):
         for change, new in _changes(statement):
             yield question, change, _with(source, statement, new)
@@ -106,7 +106,7 @@ def _mutate(source: str, assignment: Assignment) -> Iterator[tuple[str, str, str
 
 
 def _defaults(source: str, assignment: Assignment) -> Iterator[tuple[str, str, ast.expr]]:
-    """Yield (question, argument, its default) for the functions that a student writes at."""
+    """Yield (question, argument, its default) for the functions that students write."""
     ranges = _solution_ranges(source, assignment)
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -134,7 +134,7 @@ def _other_values(default: ast.expr) -> Iterator[ast.expr]:
 
 
 def _solved_statements(source: str, assignment: Assignment) -> Iterator[tuple[str, ast.stmt]]:
-    """Yield (question, statement) for every outermost statement that lies in a solution."""
+    """Yield (question, statement) for every outermost statement inside a solution."""
     ranges = _solution_ranges(source, assignment)
     for node in ast.walk(ast.parse(source)):
         for field in ("body", "orelse", "finalbody"):
@@ -147,7 +147,7 @@ def _solved_statements(source: str, assignment: Assignment) -> Iterator[tuple[st
 
 
 def _solution_ranges(source: str, assignment: Assignment) -> list[tuple[str, int, int]]:
-    """Return (question, first line, last line) of each solution, the lines of its marks."""
+    """Return (question, first line, last line) of each solution; these lines are its marks."""
     ranges, begun = [], None
     for number, line in enumerate(source.splitlines(), 1):
         if begin := BEGIN.match(line):
@@ -158,7 +158,7 @@ def _solution_ranges(source: str, assignment: Assignment) -> list[tuple[str, int
 
 
 def _with_expression(source: str, old: ast.expr, new: str) -> str:
-    """Return the source with a text in the place of an expression."""
+    """Return the source with an expression replaced by a text."""
     lines = source.splitlines(keepends=True)
     first, last = old.lineno - 1, (old.end_lineno or old.lineno) - 1
     # Columns are counted in bytes.
@@ -176,16 +176,16 @@ def _with(source: str, statement: ast.stmt, new: list[ast.stmt]) -> str:
 
 
 def change_statement(statement: ast.stmt) -> Iterator[tuple[str, list[ast.stmt]]]:
-    """Yield (description, what stands there instead) for every change of a statement, but for those within its blocks."""
+    """Yield (description, replacement) for every change of a statement, except those inside its blocks."""
     blocks = [node for node in ast.walk(statement) if isinstance(node, ast.stmt) and node is not statement]
     yield from _changes(statement, {id(node) for block in blocks for node in ast.walk(block)})
 
 
 def _changes(statement: ast.stmt, without: Set[int] = frozenset()) -> Iterator[tuple[str, list[ast.stmt]]]:
-    """Yield (description, what stands there instead) for every change of a statement or of a part of it.
+    """Yield (description, replacement) for every change of a statement or of a part of it.
 
     Args:
-        without: Ids of nodes that stay.
+        without: Ids of nodes that are not changed.
     """
     names = _variables(statement)
     for index, part in enumerate(ast.walk(statement)):
@@ -200,7 +200,7 @@ def _changes(statement: ast.stmt, without: Set[int] = frozenset()) -> Iterator[t
 
 
 def _variables(statement: ast.stmt) -> list[str]:
-    """Return the names that a simple statement reads as values, of which one might be mistaken for another."""
+    """Return the names that a simple statement reads as values, and that could be confused with each other."""
     if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr, ast.Return)):
         return []
     called = {id(node.func) for node in ast.walk(statement) if isinstance(node, ast.Call)}
@@ -236,7 +236,7 @@ def _exchanged(root: ast.stmt, old: ast.AST, new: Replacement) -> list[ast.stmt]
     result = Exchange().visit(root)
     if isinstance(result, list):
         return result
-    assert isinstance(result, ast.stmt)  # no change puts an expression in the place of a statement
+    assert isinstance(result, ast.stmt)  # no change replaces a statement by an expression
     return [result]
 
 
@@ -273,9 +273,9 @@ OTHER_FUNCTIONS = {
 }
 
 
-# A table, of which each row is one line or two.
+# A table; each row has one or two lines.
 def _alternatives(node: ast.AST) -> Iterator[tuple[ast.AST, Replacement]]:  # noqa: C901
-    """Yield (node, what to put in its place) for every small change of this very node."""
+    """Yield (node, replacement) for every small change of this node itself."""
     match node:
         case ast.BinOp(left=left, op=op, right=right):
             if type(op) in OPERATORS:
@@ -347,7 +347,7 @@ def _other_calls(node: ast.Call) -> Iterator[tuple[ast.AST, ast.AST]]:
 
 
 def _is_module(node: ast.expr) -> bool:
-    """Return whether this is a module such as `torch` or `nn.functional`, of which nothing is left without the call."""
+    """Return whether this is a module such as `torch` or `nn.functional`, which cannot stand without the call."""
     return (isinstance(node, ast.Name) and node.id in ("torch", "nn", "np", "utils", "math", "functional", "F")) or (
         isinstance(node, ast.Attribute) and _is_module(node.value)
     )

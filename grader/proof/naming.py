@@ -1,6 +1,6 @@
-"""The names of a function that are its author's choice, and a function with those of another one.
+"""Find the names in a function that its author chose, and rename them like those of another function.
 
-It needs the standard library alone: workers of a sandbox use it on what a student wrote.
+Only the standard library is needed: workers of a sandbox use this module on a student's code.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MASK = "_"
 def rename_like(base: ast.stmt, other: ast.stmt) -> ast.stmt:
     """Return a definition with the names of another one, as far as their parts correspond.
 
-    Renamed are the variables and parameters of functions, and in a class what methods assign to attributes of self.
+    Variables and parameters of functions are renamed and, in a class, the attributes of self that methods assign.
 
     Args:
         base: The definition whose names are wanted.
@@ -55,7 +55,7 @@ def list_local_names(function: ast.stmt) -> set[str]:
 
 
 def list_own_attributes(definition: ast.stmt) -> set[str]:
-    """Return the attributes of self that something is assigned to."""
+    """Return the attributes of self that are assigned."""
     return {node.attr for node in _list_attributes(definition) if isinstance(node.ctx, ast.Store)}
 
 
@@ -66,7 +66,7 @@ def _list_attributes(definition: ast.AST) -> Iterator[ast.Attribute]:
 
 
 def _choose_names(base: ast.stmt, other: ast.stmt, wanted: set[str], own: set[str]) -> dict[str, str]:
-    """Return by name of `other` the name of `base` that stands in its place most often; no two get the same one."""
+    """Return, for each name of `other`, the name of `base` that is most often in its place; no two get the same name."""
     votes: Counter[tuple[str, str]] = Counter()
     _vote(_mask(base, wanted), _mask(other, own), votes)
     if isinstance(base, Function) and isinstance(other, Function):
@@ -95,7 +95,7 @@ def _list_all_names(node: ast.AST) -> set[str]:
 
 
 def _mask(node: Node, names: set[str]) -> Node:
-    """Return a copy in which all of the names are alike; what they were is kept beside them."""
+    """Return a copy in which all of the names are equal; the original names are stored in the nodes."""
     masked = copy.deepcopy(node)
     for part in ast.walk(masked):
         for field in ("id", "arg", "attr"):
@@ -107,7 +107,7 @@ def _mask(node: Node, names: set[str]) -> Node:
 
 
 def _vote(base: Any, other: Any, votes: Counter[tuple[str, str]]) -> None:
-    """Count which names stand in the same place of two masked trees."""
+    """Count which names are in the same place of two masked trees."""
     if isinstance(base, list) and isinstance(other, list):
         for was, now in align(base, other):
             if was is not None and now is not None:

@@ -1,13 +1,13 @@
-"""Record the evidence of two catalogued mistakes together, as far as neither shows it alone.
+"""Record the evidence of two catalogued mistakes together, if neither shows it alone.
 
-Where each of two mistakes has checks of its own, what both show is put together when a submission is graded
-(`judge.diagnosis`). It is tried out here where both have a hand in the same number, or hide one another, by the visible checks:
-those alone lead to a hint that students read.
+If two mistakes fail different checks, grading combines their evidence by itself (`judge.diagnosis`). Pairs are tried here if
+both mistakes change the same number, or hide each other. Only visible checks are used, because only they give hints to
+students.
 
-Of the pairs of a question, those are left out that cannot be in one work, or that nothing new is known of in the end: two
-placements of one mistake, two edits of the same expression, mistakes that show the same as one before them, mistakes of which
-no number tells (exceptions, chance), and pairs of which no check tells both. Of the others MOST_PAIRS are tried, of each
-question as many, those of general mistakes first, since catalogues begin with these.
+Some pairs of a question are left out, because they cannot occur together or show nothing new: two placements of one mistake,
+two edits of the same expression, mistakes with the same evidence as an earlier one, mistakes without numbers as evidence
+(exceptions, chance), and pairs that no check sees both of. Of the others, MOST_PAIRS are tried, equally many per question.
+Pairs of general mistakes come first, because catalogues begin with these.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from grader.proof.merging import MergeConflict, merge_changes
 from grader.proof.pool import TrialPool
 from grader.proof.trials import list_unit_questions, try_variant
 
-MOST_PAIRS = 300  # of an assignment: a build takes minutes, not hours
-DRAWN = 40  # works of which a proof looks at what students would read
+MOST_PAIRS = 300  # pairs of an assignment, so that a build takes minutes, not hours
+DRAWN = 40  # submissions whose hints a proof examines
 SUITE = "visible"
 
-Shows = dict[str, Any]  # what mistakes show, by check
+Shows = dict[str, Any]  # evidence of mistakes, by check
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class PairedMistakes:
 
     Attributes:
         one, other: The mistakes, in the order of the catalogue.
-        submission: The whole submission that both make.
+        submission: The whole submission with both.
     """
 
     one: Variant
@@ -54,12 +54,12 @@ class PairedMistakes:
 
 @dataclass(frozen=True)
 class PairCounts:
-    """What became of the pairs of an assignment.
+    """The numbers of pairs of an assignment.
 
     Attributes:
-        total: Of two mistakes of one question.
-        tried: Those that can be made together, and may show something new.
-        kept: Those that show it.
+        total: All pairs of two mistakes of one question.
+        tried: Pairs that can occur together, and may show something new.
+        kept: Pairs that did.
     """
 
     total: int
@@ -67,16 +67,16 @@ class PairCounts:
     kept: int
 
     def describe(self) -> str:
-        """Return the counts in a line."""
+        """Return the counts as one line."""
         counts = f"{self.tried} could show what neither shows alone, {self.kept} do"
         return f"of {self.total} pairs of mistakes of one question, {counts}"
 
 
 def list_pairs(solution: str, mistakes: Sequence[Variant], shows: Mapping[str, Shows]) -> tuple[list[PairedMistakes], int]:
-    """Return the pairs that are worth a trial, and how many there are in all.
+    """Return the pairs that are worth a trial, and the number of all pairs.
 
     Args:
-        shows: By mistake, what it shows.
+        shows: The evidence of each mistake.
     """
     count, known = 0, {name: _telling(shown) for name, shown in shows.items()}
     first = {_outline(shown): name for name, shown in reversed(list(shows.items()))}
@@ -102,10 +102,10 @@ def list_pairs(solution: str, mistakes: Sequence[Variant], shows: Mapping[str, S
 def record_pairs(
     pool: TrialPool, solution: str, mistakes: Sequence[Variant], recorded: Mapping[str, Mistake]
 ) -> tuple[dict[str, Mistake], PairCounts]:
-    """Return the recorded mistakes with what pairs of them show, where it takes both to show it; and what there was to try.
+    """Return the recorded mistakes with the new evidence of their pairs, and the numbers of pairs.
 
     Args:
-        recorded: By id, what each mistake shows alone to the visible checks.
+        recorded: The evidence of each single mistake in visible checks, by id.
     """
     alone = {name: entry.shows for name, entry in recorded.items()}
     pairs, count = list_pairs(solution, mistakes, alone)
@@ -121,7 +121,7 @@ def record_pairs(
 
 
 def _try_pair(grader: Grader, function: str, submission: str, alone: list[Shows]) -> Shows | None:
-    """Return where the pair shows something else than its mistakes do together; None where nothing new tells of both."""
+    """Return the evidence of the pair that its mistakes do not show separately; None if there is none."""
     try_variant(grader, submission, list_unit_questions(grader.home.assignment, function), suites=(SUITE,))
     one, other = alone
     shown: Shows = {}
@@ -132,7 +132,7 @@ def _try_pair(grader: Grader, function: str, submission: str, alone: list[Shows]
         elif UNPREDICTABLE in (one.get(check), other.get(check)):
             shown[check] = UNPREDICTABLE
         elif check in one and fails[check].fits(one[check]):
-            continue  # as the first one alone
+            continue  # the same as the first mistake alone
         elif check in other and fails[check].fits(other[check]):
             if check in one:
                 shown[check] = AS_THE_OTHER
@@ -141,7 +141,7 @@ def _try_pair(grader: Grader, function: str, submission: str, alone: list[Shows]
     explained = [
         any(count_sums(saw) and check in fails and fails[check].fits(saw) for check, saw in side.items()) for side in alone
     ]
-    passes = None in shown.values() and all(explained)  # a check in which one takes back what the other does
+    passes = None in shown.values() and all(explained)  # a check in which one mistake cancels the other
     return shown if passes or any(map(count_sums, shown.values())) else None
 
 
@@ -163,7 +163,7 @@ def measure_hints(
 
     Args:
         right, wrong: The alternatives and mistakes of the catalogue.
-        seed: By which they are drawn.
+        seed: The seed by which they are drawn.
     """
     solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
     chance = random.Random(seed)
@@ -179,7 +179,7 @@ def measure_hints(
             yield f"of {len(drawn)} {what} (drawn by {seed}), {', '.join(parts)}", None
 
 
-TOLD = {"all": "are told", "one": "in part", "none": "are not", "false": "get only another hint"}
+TOLD = {"all": "get both hints", "one": "get one of them", "none": "get no hint", "false": "get only a wrong hint"}
 
 
 def _draw_works(
@@ -198,6 +198,6 @@ def _draw_works(
 
 
 def _list_hints(grader: Grader, function: str, submission: str) -> list[str]:
-    """Return the hints that visible checks of a function give."""
+    """Return the hints that the visible checks of a function give."""
     report = try_variant(grader, submission, list_unit_questions(grader.home.assignment, function), suites=(SUITE,)).report
     return [hint for check in report.checks for hint in check.hint.splitlines()]

@@ -18,7 +18,7 @@ from grader.judge.harness import Harness
 from grader.judge.run import Grader
 from grader.sandbox.places import make_temporary_folder
 
-FORKS = sys.platform == "linux"  # elsewhere a grader that has threads cannot be copied
+FORKS = sys.platform == "linux"  # on other systems, a grader with threads cannot be copied
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result", covariant=True)
@@ -34,16 +34,16 @@ class PendingResult(Protocol[Result]):
 class TrialPool:
     """Runs tasks on copies of a grader with all checks, and shows on a terminal how many are done.
 
-    A task is a function at the top level of a module. It gets a grader and plain arguments, and returns what can be pickled.
-    With one worker, a task runs when its result is asked for, on the pool's own grader.
+    A task is a function at the top level of a module. It gets a grader and plain arguments, and its result must be picklable.
+    With one worker, a task runs when its result is requested, on the pool's own grader.
 
     Args:
-        harness: Where the assignment's calls run. Until the pool is closed, nothing else may use it.
-        workers: How many tasks run at a time.
-        label: What the progress bar counts.
+        harness: Runs the assignment's calls. Until the pool is closed, nothing else may use it.
+        workers: How many tasks run at the same time.
+        label: The label of the progress bar.
 
     Attributes:
-        folder: For what tasks write for one another; removed when the pool is closed.
+        folder: For files that tasks share; removed when the pool is closed.
     """
 
     def __init__(self, harness: Harness, workers: int, label: str) -> None:
@@ -71,7 +71,7 @@ class TrialPool:
     def submit(
         self, task: Callable[Concatenate[Grader, Arguments], Result], *arguments: Arguments.args, **options: Arguments.kwargs
     ) -> PendingResult[Result]:
-        """Return the result to come of `task(grader, *arguments, **options)`; tasks start in the order of submission."""
+        """Return the pending result of `task(grader, *arguments, **options)`; tasks start in the order of submission."""
         self._progress.update(self._bar, total=(self._progress.tasks[0].total or 0) + 1)
         if self._executor is None:
             return _Deferred(lambda: self._counted(task(self._grader, *arguments, **options)))
@@ -85,7 +85,7 @@ class TrialPool:
 
 
 class _Deferred(Generic[Result]):
-    """A task that runs when its result is asked for."""
+    """A task that runs when its result is requested."""
 
     def __init__(self, run: Callable[[], Result]) -> None:
         self.result = run
@@ -96,11 +96,11 @@ def _executor(grader: Grader, workers: int) -> ProcessPoolExecutor:
         home = grader.home
         arguments = (home.root, home.assignment.name)
         return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_anew, arguments)
-    # What all copies share is read before they are made: checks, cases, what mistakes show.
+    # Read what all copies share before they are made: checks, cases, evidence of mistakes.
     grader.read_suites()
     context = multiprocessing.get_context("fork")
     executor = ProcessPoolExecutor(workers, context, _start_copy, (grader, context.Value("i", 0), os.getpid()))
-    executor.submit(_run, _nothing, (), {}).result()  # processes are forked now, while there is only one thread
+    executor.submit(_run, _nothing, (), {}).result()  # fork the processes now, while there is only one thread
     return executor
 
 
@@ -112,7 +112,7 @@ def _start_copy(template: Grader, started: Synchronized[int], parent: int) -> No
     from grader.sandbox import kernel
 
     global _own
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent as well, which ends the pool
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C also reaches the parent, which ends the pool
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
@@ -122,7 +122,7 @@ def _start_copy(template: Grader, started: Synchronized[int], parent: int) -> No
 
 
 def _start_anew(root: Path, name: str) -> None:
-    """Make this process a worker with a sandbox of its own."""
+    """Make this process a worker with a separate sandbox."""
     global _own
     _own = Grader(AssignmentFiles(root, name), SUITES)
 

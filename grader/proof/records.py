@@ -1,9 +1,9 @@
 """Records of earlier trials, trusted while nothing that decides them has changed, so that nothing is proven twice.
 
-The records of an assignment lie in tests/proof/NAME.jsonl, a line for each trial. `verify --all` writes them. The first line
-has a digest of the others: a record that `verify --all` has not written so is tried again at every run, and so is one that says
-something else than an earlier version of the file with the same key. A forger who also makes the digest, and a key that was not
-there before, is found by the sample alone, and by the next `verify --all`.
+The records of an assignment are in tests/proof/NAME.jsonl, one line per trial, written by `verify --all`. The first line has a
+digest of the others. A record that was changed since is tried again at every run, and so is a record that contradicts an
+earlier version of the file with the same key. A forger who also computes the digest, and invents a new key, is found only by
+the random sample, or by the next `verify --all`.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from grader.proof.trials import Facts, TrialResult, TrialTask, Verdict, facts_ag
 from grader.report.model import write_atomically
 from grader.sandbox.substitutes import names_accelerator
 
-# Beside what decides about checks: how reports are made, and what a proof reads in them.
+# In addition to everything that decides checks: how reports are made, and how a proof reads them.
 DECIDES = ("report/model.py", "report/text.py", "proof/trials.py", "proof/coverage.py")
-SHARE = 0.05  # of the records that are believed, so many are tried all the same, others at each run
+SHARE = 0.05  # share of the trusted records that are tried anyway, different ones at each run
 KEY = 8  # characters of a hash: one of four billion, and only that of the same trial is compared
-NAME = 46  # characters of a trial's id, or it is shortened
+NAME = 46  # characters of a trial's id; longer ones are shortened
 VERSIONS = 20  # of a file of records, how far back one is compared with those that git has
 
-# By which a submission may come to know bodies of functions that it does not enter.
+# Ways in which a submission may read bodies of functions that it does not enter.
 READS_BODIES = re.compile(r"\b(inspect|getsource\w*|__doc__|__file__|__code__|jit|dis|linecache|torch\.compile)\b")
 
 Finding = tuple[str, bool | None]  # see boundary.py
@@ -50,9 +50,9 @@ class RecordsHeader(BaseModel):
     """The first line of a file of records.
 
     Attributes:
-        proven: The commit on which `verify --all` ran, with what was changed since.
-        libraries: Which they were; other ones make other records.
-        digest: Of all further lines.
+        proven: The commit on which `verify --all` ran, with a mark if files were changed since.
+        libraries: The libraries; others need other records.
+        digest: The digest of all further lines.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -67,7 +67,7 @@ class Record(Verdict):
 
     Attributes:
         trial: The id of its task.
-        key: See `RecordKeys.of`; that of a task `without_whole` if it did not come to the checks of the whole agent.
+        key: See `RecordKeys.of`; the key of the task `without_whole` if the end-to-end checks were not reached.
     """
 
     trial: str
@@ -78,7 +78,7 @@ class Record(Verdict):
         return Verdict(**self.model_dump(exclude={"trial", "key"}))
 
     def line(self) -> str:
-        """Return it as it stands in the file: trial and key, and the verdict unless it is empty."""
+        """Return the line of the file: trial and key, and the verdict unless it is empty."""
         verdict = self.verdict.model_dump(exclude_defaults=True)
         return json.dumps([self.trial, self.key, *([verdict] if verdict else [])], ensure_ascii=False, separators=(",", ":"))
 
@@ -87,7 +87,7 @@ class Record(Verdict):
         """Return the record in a line.
 
         Raises:
-            ValueError: If the line does not hold a record.
+            ValueError: If the line is not a record.
         """
         try:
             trial, key, *verdict = json.loads(line)
@@ -101,9 +101,9 @@ class Records:
 
     Attributes:
         path: Their file.
-        head: Its first line; None where there is no such file, or it is damaged.
+        head: Its first line; None if there is no such file, or if it is damaged.
         known: Each record, by the id of its task.
-        changed: Ids of the records that `verify --all` did not write as they are.
+        changed: Ids of the records that were changed since `verify --all` wrote them.
     """
 
     def __init__(self, home: AssignmentFiles) -> None:
@@ -133,7 +133,7 @@ class Records:
         self.changed = {Record.read(line).trial for line in wrong}
 
     def write(self, records: Sequence[Record]) -> None:
-        """Replace the file by what `verify --all` has just shown."""
+        """Replace the file by the results of `verify --all`."""
         lines = [record.line() for record in sorted(records, key=lambda record: record.trial)]
         commit = _git(self.path.parents[2], "rev-parse", "--short=12", "HEAD").strip()
         head = RecordsHeader(proven=commit, libraries=tuple(_libraries()), digest=hash_parts(lines))
@@ -142,11 +142,11 @@ class Records:
 
 
 class RecordKeys:
-    """Hashes of all that decides about a trial: its text, its checks and all that these use, the kit and the libraries.
+    """Hashes of everything that decides a trial: its text, its checks and everything that they use, the kit and the libraries.
 
     Args:
         home: The assignment.
-        mistakes: By suite and id, what each shows: which one a failure looks like depends on all that fail the check.
+        mistakes: The evidence of mistakes, by suite and id: recognition depends on all mistakes that fail the same check.
     """
 
     def __init__(self, home: AssignmentFiles, mistakes: Mapping[str, Mapping[str, Mistake]]) -> None:
@@ -170,7 +170,7 @@ class RecordKeys:
             self._about[question].append(about)
 
     def of(self, task: TrialTask, entered: frozenset[str] = frozenset()) -> str:
-        """Return the hash of all that decides about a task, and which functions were entered.
+        """Return the hash of everything that decides a task, including which functions were entered.
 
         Args:
             entered: The functions that the trial entered, of the submission and of the solution that it is compared with:
@@ -184,7 +184,7 @@ class RecordKeys:
         ]
         texts = self._texts(task)
         about = [task.id, str(task.thorough), *task.mistake, str(len(task.whole))]
-        if any(names_accelerator(text.encode()) for text in texts):  # in whatever function, torch is another one then
+        if any(names_accelerator(text.encode()) for text in texts):  # in any function: it changes the behaviour of torch
             about.append("cuda")
         checks = [check for question in ("", *sorted(task.questions | task.whole)) for check in self._about[question]]
         known = bool(entered) and not any(map(READS_BODIES.search, texts))
@@ -194,7 +194,7 @@ class RecordKeys:
         return f"{key}_{FunctionNames.of(texts).encode(entered)}" if known else key
 
     def fits(self, task: TrialTask, record: Record) -> bool:
-        """Return whether a record is about this task as it is now."""
+        """Return whether a record fits the current task."""
         texts = self._texts(task)
         chosen = record.key.partition("_")[2]
         entered = FunctionNames.of(texts).decode(chosen) if chosen else frozenset()
@@ -205,24 +205,24 @@ class RecordKeys:
 
 
 def without_whole(task: TrialTask) -> TrialTask:
-    """Return the part of a task that decides what it shows if a check of a single function has caught it."""
+    """Return the task without end-to-end checks, which decide nothing if a check of a single function has caught it."""
     return replace(task, whole=frozenset())
 
 
 class TrialRunner:
-    """The trials of a proof: what is recorded is believed, but for a sample; all else is tried.
+    """The trials of a proof: trusts the records, except for a random sample, and runs everything else.
 
     Args:
-        pool: Where trials run.
+        pool: Runs the trials.
         home: The assignment.
-        tasks: All that the proof may ask for.
+        tasks: All tasks that the proof may need.
         mistakes: See `RecordKeys`.
-        sample: The seed by which records are drawn that are tried all the same.
-        anew: Whether to believe none.
+        sample: The seed that selects the records to recheck.
+        anew: Whether to ignore all records.
 
     Attributes:
-        solution: What the calls of the solution returned, to be set before the result of an alternative is asked for.
-        coverage: Where the coverage of the solution belongs (see `write_coverage`); without it every call is made.
+        solution: The facts of the solution's calls, to be set before the result of an alternative is requested.
+        coverage: The file for the coverage of the solution (see `write_coverage`); without it, every call is made.
     """
 
     def __init__(
@@ -243,7 +243,7 @@ class TrialRunner:
         self._keys: RecordKeys | None = None
         self._fitting: dict[str, Record] = {}
         if anew or self._records.known:
-            with contextlib.suppress(SyntaxError):  # of checks that cannot be run, which the proof says in its own words
+            with contextlib.suppress(SyntaxError):  # in checks; the proof reports it in its own words
                 self._keys = keys = RecordKeys(home, mistakes)
                 known = {} if anew else self._records.known
                 self._fitting = {
@@ -254,24 +254,24 @@ class TrialRunner:
         self._believed = set(safe) - self._drawn
         self._running: dict[str, PendingResult[TrialResult]] = {}
         self._done: dict[str, TrialResult] = {}
-        self._tasks: dict[str, TrialTask] = {}  # of what is done
+        self._tasks: dict[str, TrialTask] = {}  # the finished tasks
 
     def believes(self, task: TrialTask) -> bool:
-        """Return whether the record of a task stands for its trial."""
+        """Return whether the record of a task replaces its trial."""
         return task.id in self._believed
 
     def has_record(self, task: TrialTask) -> bool:
-        """Return whether there is a record of the task, believed or not."""
+        """Return whether there is a record of the task, trusted or not."""
         return task.id in self._fitting
 
     def start(self, task: TrialTask) -> None:
-        """Submit a task, unless it was, or its record is believed."""
+        """Submit a task, unless it was submitted before or its record is trusted."""
         if not self.believes(task) and task.id not in self._running:
             anew = self._anew or task.id in self._drawn | self._records.changed
             self._running[task.id] = self._pool.submit(run_task, task, self.coverage, anew)
 
     def result(self, task: TrialTask) -> TrialResult:
-        """Return what becomes of a task, or became of it before."""
+        """Return the result of a task, from its trial or its record."""
         if self.believes(task):
             return TrialResult(self._fitting[task.id].verdict)
         self.start(task)
@@ -285,7 +285,7 @@ class TrialRunner:
         return self._done[task.id]
 
     def _with_solution(self, tried: TrialResult) -> frozenset[str]:
-        """Return what an alternative entered, and what the solution did in the same calls; nothing if either is not known."""
+        """Return the functions that an alternative or, in the same calls, the solution entered; nothing if unknown."""
         try:
             entered = [read_coverage(self.coverage).entered[call] for call in tried.facts]
         except (FileNotFoundError, KeyError):
@@ -293,7 +293,7 @@ class TrialRunner:
         return tried.entered.union(*entered) if tried.entered else frozenset()
 
     def findings(self) -> Iterator[Finding]:
-        """Yield how many trials were believed, why others were not, and each record that its own trial contradicts."""
+        """Yield how many records were trusted, why others were not, and each record that its own trial contradicts."""
         if recalled := sum(tried.recalled for tried in self._done.values()):
             yield f"{recalled} driver calls were skipped: they enter no function that the variant changes", None
         records = self._records
@@ -304,7 +304,7 @@ class TrialRunner:
             if not self._done[name].settled:
                 yield f"{name} hit a time limit, so its record could not be checked", None
                 continue
-            # Sums differ in their last digits between processors, and may be within a tolerance on one of them alone.
+            # Sums differ in their last digits between processors, and may be within a tolerance on only one of them.
             if was.model_copy(update={"alike": now.alike}) != now:
                 shown = f"{_described(was)}; now it shows {_described(now)}"
                 yield f"the record of {name} in {records.path.name} is wrong: it says {shown}", True
@@ -322,11 +322,11 @@ class TrialRunner:
             )
         elif not self._fitting:
             theirs, ours = set(records.head.libraries), set(_libraries())
-            said = f"they are of {', '.join(sorted(theirs - ours))}, and this is {', '.join(sorted(ours - theirs))}"
+            said = f"they were made with {', '.join(sorted(theirs - ours))}, and this is {', '.join(sorted(ours - theirs))}"
             yield f"no record fits: {said if theirs != ours else 'a dependency of all trials has changed'}", None
 
     def write(self) -> str:
-        """Record all that was tried, and return how much that is."""
+        """Record all trials, and return a line with their number."""
         assert self._keys is not None  # the proof has come to its end
         records = []
         for name, tried in self._done.items():
@@ -336,7 +336,7 @@ class TrialRunner:
         self._records.write(records)
         left = len(self._done) - len(records)
         path = self._records.path
-        return f"wrote {len(records)} records to tests/proof/{path.name}" + (f"; {left} met a time limit" if left else "")
+        return f"wrote {len(records)} records to tests/proof/{path.name}" + (f"; {left} hit a time limit" if left else "")
 
 
 def _described(verdict: Verdict) -> str:
@@ -344,19 +344,19 @@ def _described(verdict: Verdict) -> str:
 
 
 def shorten_name(name: str) -> str:
-    """Return a name as it stands in records: the end of a long one, which is code, makes room for its hash."""
+    """Return a name for the records: the end of a long one, which is code, is replaced by its hash."""
     return name if len(name) <= NAME else f"{name[: NAME - 8]} #{hash_parts([name])[:6]}"
 
 
 def _libraries() -> list[str]:
-    """Return Python's minor version and the libraries that decide, with theirs."""
-    # What follows a plus names a build, for CPUs or with CUDA, of the same library.
+    """Return Python's minor version and the deciding libraries with their versions."""
+    # The part after a plus names a build of the same library, for CPUs or with CUDA.
     libraries = [library.partition("+")[0] for library in fingerprints.list_libraries()]
     return ["Python " + ".".join(platform.python_version_tuple()[:2]), *libraries]
 
 
 def _versions(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield the digest and the lines of each version of the file that git has, the newest first."""
+    """Yield the digest and the lines of each version of the file in git, the newest first."""
     name = path.relative_to(path.parents[2]).as_posix()
     for commit in _git(path.parents[2], "log", f"-{VERSIONS}", "--format=%H", "--", name).split():
         first, *lines = _git(path.parents[2], "show", f"{commit}:./{name}").splitlines() or [""]
@@ -365,13 +365,13 @@ def _versions(path: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _trial_and_key(line: str) -> str:
-    """Return the part of a record that says what it is about."""
+    """Return the trial and the key of a record."""
     found = re.match(r'\[".*?","\w+"', line)
     return found[0] if found else ""
 
 
 def _git(root: Path, *arguments: str) -> str:
-    """Return what git says; nothing where there is none, or the folder is not a repository."""
+    """Return the output of git; "" if git is missing, or if the folder is not a repository."""
     try:
         return subprocess.run(
             ["git", *arguments], cwd=root, capture_output=True, encoding="utf-8", errors="replace", check=True

@@ -1,8 +1,8 @@
-"""The smallest change of the solution that shows the same as a wrong submission: delta debugging, judged by checks.
+"""Find the smallest change of the solution that fails like a wrong submission: delta debugging, judged by checks.
 
-The texts are cut by workers of a sandbox (`cutting.py`), and each is tried as any submission is; this process parses neither.
-A mutant of the solution that shows the same is taken where it is smaller: a student who has written the function in another
-way has left no smaller difference to be found by cutting.
+Workers of a sandbox cut the texts (`cutting.py`), and each text is graded like any submission; this process parses none of
+them. A mutant of the solution that fails in the same way is used if it is smaller: if a student has written the function
+differently, cutting alone does not find the smallest difference.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ LEAST_SECONDS, SLOWER = 2.0, 5.0  # of a trial's call, and times the slowest che
 
 @dataclass(frozen=True)
 class Symptoms:
-    """What a wrong submission shows to the checks of one question.
+    """How a wrong submission fails the checks of one question.
 
     Attributes:
         question: The question.
-        shows: By failed check, what it saw, as mistakes are recorded.
+        shows: The evidence of each failed check, in the form of recorded mistakes.
         passes: The checks that passed.
     """
 
@@ -62,13 +62,13 @@ class SmallestChange:
     """A change of the solution that shows the symptoms.
 
     Attributes:
-        edits: (old text, new text) of each, to be made in the solution's definition; none where the definition is better given.
+        edits: (old text, new text) of each edit of the solution's definition; empty if the whole definition is better.
         text: The whole definition.
         names: The names that it reads.
-        size: Characters of the edits, or of the definition.
-        first_size: Characters of the definition that the student wrote.
+        size: Number of characters of the edits, or of the definition.
+        first_size: Number of characters of the student's definition.
         tried: How many texts were tried.
-        mutant: Whether it is a mutant of the solution, and not what is left of the student's code.
+        mutant: Whether it is a mutant of the solution, instead of the rest of the student's code.
     """
 
     edits: list[list[str]]
@@ -81,19 +81,19 @@ class SmallestChange:
 
     @property
     def small(self) -> bool:
-        """Whether nothing smaller is worth a search."""
+        """Whether it is small enough to end the search."""
         return len(self.edits) == 1 and self.size <= SMALL
 
 
 @dataclass
 class Reducer:
-    """Finds the smallest change of an assignment's solution that shows what a submission does.
+    """Finds the smallest change of an assignment's solution that fails like a submission.
 
     Args:
         home: The assignment.
-        question: The id of the question that the submission is wrong in.
-        workers: How many texts are tried at a time.
-        report: Is passed a line for each step.
+        question: The id of the question in which the submission is wrong.
+        workers: How many texts are tried at the same time.
+        report: Called with a line for each step.
     """
 
     home: AssignmentFiles
@@ -109,7 +109,7 @@ class Reducer:
             raise UsageError(f"there is no question {self.question!r}; there are: {there_are}")
         if self.question not in list_unit_questions(self.home.assignment, asked.function):
             raise UsageError(
-                f"{self.question} runs several questions together, so that no function alone is at fault: name one of "
+                f"{self.question} tests several questions together, so no single function is at fault; name one of "
                 f"{', '.join(one.id for one in self.home.assignment.questions if not one.together)}"
             )
         self.function = asked.function
@@ -117,7 +117,7 @@ class Reducer:
         self.definition = cutting.find_definition(self.solution, self.function)
 
     def reduce(self, submission: Path) -> tuple[Symptoms, SmallestChange]:
-        """Return what a submission shows, and the smallest change that was found to show the same.
+        """Return the symptoms of a submission, and the smallest change with the same symptoms.
 
         Raises:
             UsageError: If it cannot become a mistake of the catalogue; the message says why.
@@ -148,21 +148,21 @@ class Reducer:
         recorded = [one for one in list_recorded_mistakes(self.home) if one.question == self.question]
         if known := find_fitting_mistakes(recorded, grader.seen):
             names = " or ".join(mistake.id for mistake in known)
-            raise UsageError(f"{self.question}: this is in the catalogue already: {names}")
+            raise UsageError(f"{self.question}: the catalogue already has this mistake: {names}")
         try_variant(grader, source, {self.question}, seed=1)
         second = {check: failure.evidence for check, failure in grader.seen.items() if failure is not None}
         if first.keys() != second.keys():
             other = ", ".join(sorted(first.keys() ^ second.keys()))
-            raise UsageError(f"{path}: chance decides whether it fails {other}, so that it cannot be recognised")
+            raise UsageError(f"{path}: whether it fails {other} depends on chance, so it cannot be recognised")
         shows = {check: saw.record() for check, saw in first.items()}
         shows = {check: saw if second[check].fits(saw) else UNPREDICTABLE for check, saw in shows.items()}
         if all(saw == UNPREDICTABLE for saw in shows.values()):
-            raise UsageError(f"{path}: each check that fails sees something else each time, so that it cannot be recognised")
+            raise UsageError(f"{path}: each failed check sees something different in every run, so it cannot be recognised")
         self._limit_calls(SLOWER * max(check.seconds for check in report.checks))
         return Symptoms(self.question, shows, passes), source
 
     def _limit_calls(self, seconds: float) -> None:
-        """Let no call of a trial take much longer than those of the submission: what is cut may run for ever."""
+        """Limit the calls of trials to a little more time than those of the submission: a cut text may run forever."""
         assignment, most = self.home.assignment, max(seconds, LEAST_SECONDS)
         limits = assignment.limits.model_copy(update={"seconds": min(assignment.limits.seconds, most)})
         questions = tuple(
@@ -179,7 +179,7 @@ class Reducer:
         if not failed:
             raise UsageError(f"{question}: this submission passes all {len(report.checks)} checks; there is no mistake to add")
         if all(check.unwritten for check in failed):
-            raise UsageError(f"{question}: this submission still has the stub's place, where nothing is written")
+            raise UsageError(f"{question}: this submission is still the stub here; there is no mistake to add")
         for check in failed:
             if check.outcome is Outcome.NOT_RUN:
                 raise UsageError(f"{check.id} was not run ({check.message}), so it is not known what it would see")
@@ -191,14 +191,14 @@ class Reducer:
                 )
 
     def _require_unknown(self, pool: TrialPool, symptoms: Symptoms) -> None:
-        """Raise UsageError if a mistake shows the same that is declared, but not built yet."""
+        """Raise UsageError if a mistake that is declared, but not built yet, shows the same."""
         name = self.home.assignment.name
         built = {mistake.id for mistake in list_recorded_mistakes(self.home)}
         fresh = [one for one in load_catalogue(self.home, "mistakes") if one.question == self.question and one.id not in built]
         tries = [pool.submit(show_symptoms, one.submission, symptoms) for one in fresh]
         for one, same in zip(fresh, tries, strict=True):
             if same.result():
-                raise UsageError(f"{self.question}: mistakes.py has it already: {one.id}; run `build {name}`")
+                raise UsageError(f"{self.question}: mistakes.py already has this mistake: {one.id}; run `build {name}`")
 
     def _cut_down(self, pool: TrialPool, cut: Cutter, symptoms: Symptoms, source: str) -> SmallestChange:
         asked = [one.function for one in self.home.assignment.questions]
@@ -208,8 +208,8 @@ class Reducer:
         current = first = _get_text(begun, "text")
         if not self._try(pool, [current], symptoms):
             raise UsageError(
-                f"{self.function} alone, put into the solution, does not show what the submission shows: the mistake is "
-                "elsewhere in the file, or needs more of it; write the entry by hand"
+                f"{self.function} alone, put into the solution, does not fail like the submission: the mistake is "
+                "elsewhere in the file, or in several places; write the entry by hand"
             )
         for _ in range(MAX_STEPS):
             shown = self._try(pool, _list_texts(cut("list_cuts", solution=self.definition, current=current)), symptoms)
@@ -227,7 +227,7 @@ class Reducer:
         return change
 
     def _list_mutants(self) -> list[str]:
-        """Return the definition of each mutant of the question's code, or of the whole function if none of it is marked so."""
+        """Return the definition of each mutant of the question's code, or of the whole function if it has no marks."""
         mutants = [one for one in make_mutants(self.home) if one.function == self.function]
         mutants = [one for one in mutants if one.question == self.question] or mutants
         return list(dict.fromkeys(cutting.find_definition(one.submission, self.function) for one in mutants))
@@ -243,7 +243,7 @@ class Reducer:
         return SmallestChange(edits, text, names, size, first_size, len(self._tried), mutant)
 
     def _try(self, pool: TrialPool, definitions: Sequence[str], symptoms: Symptoms) -> str | None:
-        """Return the first definition that shows the symptoms in place of the solution's, or None."""
+        """Return the first definition that shows the symptoms when it replaces the solution's, or None."""
         fresh = [text for text in definitions if text not in self._tried][: MOST_TRIED - len(self._tried)]
         for start in range(0, len(fresh), self.workers):
             batch = fresh[start : start + self.workers]
@@ -257,7 +257,7 @@ class Reducer:
 
 
 def list_recorded_mistakes(home: AssignmentFiles) -> list[Mistake]:
-    """Return what mistakes show to the checks of both suites, by check as reports name it."""
+    """Return the recorded mistakes with the evidence of both suites, by the check's name in reports."""
     found: dict[str, Mistake] = {}
     for suite, path in home.mistakes.items():
         for key, one in read_mistakes(path, home.assignment.name).items():
@@ -267,7 +267,7 @@ def list_recorded_mistakes(home: AssignmentFiles) -> list[Mistake]:
 
 
 def gives_wrong_answer(check: CheckResult) -> bool:
-    """Return whether a check failed by what it received, which can be recognised in other code."""
+    """Return whether a check failed because of a wrong answer, which can be recognised in other code."""
     return check.outcome is Outcome.FAILED and check.cause in (Cause.WRONG_ANSWER, Cause.UNREADABLE_RESULT)
 
 
@@ -286,7 +286,7 @@ Cutter = Callable[..., dict[str, Any]]
 
 @contextlib.contextmanager
 def _open_cutter() -> Iterator[Cutter]:
-    """Yield what has texts cut by the workers of a sandbox."""
+    """Yield a function that lets workers of a sandbox cut texts."""
     folder = make_temporary_folder()
     try:
         make_readable(folder)
@@ -311,7 +311,7 @@ def _list_texts(facts: dict[str, Any]) -> list[str]:
 
 
 def _is_text(value: Any) -> bool:
-    """Return whether a worker's answer is a text that can be written to a file."""
+    """Return whether a worker's answer is text that can be written to a file."""
     return isinstance(value, str) and len(value) <= MAX_TEXT and value.encode("utf-8", "replace").decode() == value
 
 

@@ -1,7 +1,7 @@
 """Cache the replies of calls on this machine: after a change of the judge, nothing runs in the sandbox again.
 
-They lie in an untracked file of the checkout, by a hash of all that decides about a reply. It is a convenience of one machine:
-what the repository says about a trial stands in its record (records.py).
+They are in an untracked file of the checkout, keyed by a hash of everything that decides a reply. This only saves time on one
+machine; the repository's knowledge about trials is in the records (records.py).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from grader.sandbox import wire
 from grader.sandbox.reply import Reply
 
 FILE = Path(__file__).resolve().parents[2] / ".cache" / "replies.sqlite"
-MAX_BYTES = 1 << 30  # of the file; a larger one is begun anew
+MAX_BYTES = 1 << 30  # of the file; a larger one is deleted
 MAX_REPLY = 4 << 20  # bytes
-# Ends of a call that its submission and inputs decide, and not the moment.
+# Outcomes of a call that depend only on its submission and inputs, not on the moment.
 CERTAIN = frozenset(("ok", "raised", "syntax", "import", "missing", "refused", "unreadable"))
-QUICK = 0.5  # of the limit: what took longer might not end in time on another day
+QUICK = 0.5  # share of the limit: a slower call might hit the limit another time
 TABLES = """
 create table if not exists replies (digest blob primary key, content blob) without rowid;
 create table if not exists calls (key blob primary key, digests blob, seconds real) without rowid;
@@ -37,10 +37,10 @@ create table if not exists calls (key blob primary key, digests blob, seconds re
 
 
 class ReplyStore:
-    """The file of replies. Several processes may use it at once; where it cannot be used, nothing is known.
+    """The file of replies. Several processes may use it at once; if it cannot be used, it is ignored.
 
     Args:
-        path: The file, which is made when something is kept first.
+        path: The file; it is created with the first reply.
     """
 
     def __init__(self, path: Path = FILE) -> None:
@@ -48,7 +48,7 @@ class ReplyStore:
         self._opened: tuple[int, sqlite3.Connection] | None = None  # by which process
 
     def find(self, key: bytes) -> tuple[Reply, ...] | None:
-        """Return the replies that were kept under a key; None if there are none, or the file is damaged in whatever way."""
+        """Return the replies stored under a key; None if there are none, or if the file is damaged."""
         with contextlib.suppress(Exception):
             database = self._open()
             row = database.execute("select digests, seconds from calls where key = ?", (key,)).fetchone()
@@ -61,7 +61,7 @@ class ReplyStore:
         return None
 
     def keep(self, key: bytes, replies: Sequence[Reply]) -> None:
-        """Keep the replies to a call. Most mistakes return in most calls what the solution returns, which is stored once."""
+        """Store the replies to a call. Most replies of mistakes are equal to the solution's, and are stored once."""
         contents = [pickle.dumps(replace(reply, seconds=0.0, cpu_seconds=0.0, spent=0.0), 5) for reply in replies]
         if sum(map(len, contents)) > MAX_REPLY:
             return
@@ -72,7 +72,7 @@ class ReplyStore:
             database.execute("insert or replace into calls values (?, ?, ?)", (key, b"".join(digests), seconds))
 
     def _open(self) -> sqlite3.Connection:
-        """Return the connection of this process; one that was opened before a fork belongs to the parent."""
+        """Return the connection of this process; a connection from before a fork belongs to the parent."""
         if self._opened is None or self._opened[0] != os.getpid():
             self._path.parent.mkdir(exist_ok=True)
             if self._path.exists() and self._path.stat().st_size > MAX_BYTES:
@@ -88,11 +88,11 @@ class ReplyCache:
     """The cache of one sandbox; see `grader.sandbox.reply.CallCache`.
 
     Args:
-        store: Where the replies lie.
+        store: The file of replies.
         drivers: The sandbox's drivers.
         support: Files that drivers and submissions can import.
-        settings: What else decides about a reply there: limits, layers.
-        finds: Whether anything is known; otherwise replies are only kept.
+        settings: Other settings that decide a reply: limits, layers.
+        finds: Whether to look replies up; otherwise they are only stored.
     """
 
     def __init__(
@@ -106,16 +106,16 @@ class ReplyCache:
         self._common = hash_parts(parts)
 
     def find(self, request: dict[str, Any], seconds: float) -> tuple[Reply, ...] | None:
-        """Return the replies to a request with this limit; None if they are not known."""
+        """Return the stored replies to a request with this limit; None if there are none."""
         return self._store.find(self._key(request, seconds)) if self.finds else None
 
     def keep(self, request: dict[str, Any], seconds: float, replies: tuple[Reply, ...]) -> None:
-        """Keep the replies to a request, if they would be the same another time."""
+        """Store the replies to a request, if they would be the same another time."""
         if all(reply.status in CERTAIN and not reply.disturbed and reply.seconds < QUICK * seconds for reply in replies):
             self._store.keep(self._key(request, seconds), replies)
 
     def _key(self, request: dict[str, Any], seconds: float) -> bytes:
-        """Return the hash of all that decides about the replies; of a path, its name and what the file there holds."""
+        """Return the hash of everything that decides the replies; for a path, its name and the content of the file."""
         paths = {request[name] for name in ("path", "submission") if request.get(name) is not None}
         files = [part for path in sorted(paths) for part in (Path(path).name, Path(path).read_bytes())]
         asked = {name: value for name, value in request.items() if name not in ("path", "submission")}
@@ -125,7 +125,7 @@ class ReplyCache:
 
 
 def list_surroundings() -> list[str]:
-    """Return what decides about replies everywhere: the sandbox's code, Python, the libraries, the kernel and its rights."""
+    """Return what decides all replies: the sandbox's code, Python, the libraries, the kernel and the process's rights."""
     variables = [f"{name}={os.environ.get(name, '')}" for name in ("GRADER_LEVEL", "GRADER_WITHOUT")]
     user = str(os.geteuid()) if hasattr(os, "geteuid") else ""
     return [fingerprints.hash_sandbox(), platform.python_version(), platform.platform(), user, *variables, *_list_packages()]

@@ -1,6 +1,6 @@
-"""Other ways to write what a student wrote, which may be nearer to the solution; none is believed without a trial.
+"""Rewrite a student's code in ways that may be more similar to the solution; a trial must confirm each result.
 
-It needs the standard library alone: workers of a sandbox use it on what a student wrote.
+Only the standard library is needed: workers of a sandbox use this module on a student's code.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 Tree = TypeVar("Tree", bound=ast.AST)
-ITEM = "item_of_loop"  # of a loop that had an index
+ITEM = "item_of_loop"  # the variable of a loop that had an index
 
 
 def rewrite(definition: ast.stmt) -> Iterator[ast.stmt]:
-    """Yield a definition with one part each in another form; the definition stays as it is.
+    """Yield copies of a definition, each with one part rewritten.
 
-    A value that is read once goes where it is read, and what a helper returns where it is called; `x += 1` becomes `x = x + 1`,
-    and a loop over indices one over items.
+    A value that is read once is inlined, and so is the result of a helper; `x += 1` becomes `x = x + 1`, and a loop over
+    indices becomes a loop over items.
     """
     for block in list_blocks(definition):
         for place, statement in enumerate(block):
@@ -42,7 +42,7 @@ def list_blocks(definition: ast.AST) -> Iterator[list[ast.stmt]]:
 
 
 def _inline(definition: ast.stmt, block: list[ast.stmt], place: int) -> Iterator[ast.stmt]:
-    """Yield the definition without a value of a variable, before it gets another one, that is read once or is a mere name."""
+    """Yield the definition with one value of a variable inlined, if it is read once or is only a name."""
     match block[place]:
         case ast.Assign(targets=[ast.Name(id=name) as target], value=value) as statement:
             following = block[place + 1 :]
@@ -57,7 +57,7 @@ def _inline(definition: ast.stmt, block: list[ast.stmt], place: int) -> Iterator
 
 
 def _inline_helper(definition: ast.stmt, helper: ast.FunctionDef) -> Iterator[ast.stmt]:
-    """Yield the definition with what a function in it returns in place of its calls, if that is all that it does."""
+    """Yield the definition with the calls of an inner function replaced by its result, if it only returns something."""
     match helper:
         case ast.FunctionDef(name=name, body=[ast.Return(value=ast.expr() as value)], decorator_list=[]):
             parameters = [argument.arg for argument in helper.args.args]
@@ -78,7 +78,7 @@ def _spell_out(statement: ast.AugAssign) -> ast.stmt:
 
 
 def _count_by_range(definition: ast.stmt, block: list[ast.stmt], place: int, loop: ast.While) -> Iterator[ast.stmt]:
-    """Yield the definition with a for loop over a range in place of a while loop that counts at its end, by ones."""
+    """Yield the definition with a for loop over a range instead of a while loop that counts by one at its end."""
     match loop:
         case ast.While(
             test=ast.Compare(left=ast.Name(id=name), ops=[comparison], comparators=[end]),
@@ -97,7 +97,7 @@ def _count_by_range(definition: ast.stmt, block: list[ast.stmt], place: int, loo
 
 
 def _count(start: ast.expr, comparison: ast.cmpop, end: ast.expr, step: ast.operator) -> ast.expr | None:
-    """Return the numbers that a loop counts through: upward to before `end`, or downward to 0; None for other loops."""
+    """Return the range of a counting loop: upward to just before `end`, or downward to 0; None for other loops."""
     match comparison, step, ast.unparse(end):
         case ast.Lt(), ast.Add(), _:
             return _call("range", *([] if ast.unparse(start) == "0" else [start]), end)
@@ -126,9 +126,9 @@ def _assigns(statement: ast.stmt, name: str) -> bool:
 
 
 def _loop_over_items(definition: ast.stmt, loop: ast.For) -> Iterator[ast.stmt]:
-    """Yield the definition with `for item in items` for `for i in range(len(items))`, where i is read in `items[i]` alone.
+    """Yield the definition with `for item in items` instead of `for i in range(len(items))`, if i occurs only in `items[i]`.
 
-    A range that counts down becomes a reversed one first.
+    A range that counts down is first reversed.
     """
     match loop.iter:
         case ast.Call(func=ast.Name(id="range"), args=[start, end, step]) if _unparse(end, step) == ["-1", "-1"]:
@@ -148,7 +148,7 @@ def _unparse(*nodes: ast.expr) -> list[str]:
 
 
 def _exchange(tree: Tree, changes: Mapping[int, ast.AST | None]) -> Tree:
-    """Return a copy of a tree with other nodes in the place of some, by their ids; None leaves one out."""
+    """Return a copy of a tree in which some nodes, by id, are replaced; None removes a node."""
 
     def copy(node: Any) -> Any:
         if isinstance(node, list):

@@ -1,14 +1,14 @@
-"""Whether an assignment is proven as it stands, found without running anything: for the commands that pack it.
+"""Find out whether an assignment is proven, without running anything: for the commands that pack it.
 
-Either of two things is enough:
+One of two things is enough:
 
 - the note of the last `verify NAME` in this checkout, if it found no fault, and neither the assignment's files nor the kit have
   changed since
-- the records in tests/proof/NAME.jsonl, if each alternative and each mistake has one that fits and shows what it must
+- the records in tests/proof/NAME.jsonl, if each alternative and each mistake has a matching record with the right verdict
 
-A record fits as long as nothing that decides about its trial has changed (records.py), but for the libraries: what was proven
-with others holds here as much as it does at a student's. A record of each mutant is not asked for: those of mistakes go stale
-with the same checks, cases, answers and functions.
+A record matches as long as nothing that decides its trial has changed (records.py), except the libraries: students use other
+versions, too. Records of mutants are not required: those of mistakes go stale with the same checks, cases, answers and
+functions.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from grader.proof.trials import TrialTask
 from grader.proof.verify import Proof, ProofOptions
 from grader.report.model import write_atomically
 
-NAMED = 3  # files or trials that are named; of more, their number is said
+NAMED = 3  # files or trials that are named; the rest is counted
 SOURCES = ("cases.py", "mistakes.py", "alternatives.py", "survivors.toml", "collateral.toml")
 
 
 class LastProof(BaseModel):
-    """What the last `verify` of an assignment in this checkout found.
+    """The note of the last `verify` of an assignment in this checkout.
 
     Attributes:
-        kit: The hash of what decides about outcomes in the kit.
-        files: The hash of each file that the proof was about, by its path in the checkout.
-        faults: What it found, each in a line.
+        kit: The hash of the kit's code that decides outcomes.
+        files: The hash of each file of the proof, by its path in the checkout.
+        faults: The faults that it found, one line each.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -50,7 +50,7 @@ class LastProof(BaseModel):
 
     @classmethod
     def read(cls, home: AssignmentFiles) -> LastProof | None:
-        """Return the note of the last proof; None where there is none, or it is damaged."""
+        """Return the note of the last proof; None if there is none, or if it is damaged."""
         try:
             return cls.model_validate_json(_place(home).read_bytes())
         except (OSError, ValidationError):
@@ -58,7 +58,7 @@ class LastProof(BaseModel):
 
     @classmethod
     def begin(cls, home: AssignmentFiles) -> LastProof:
-        """Return the note of a proof of the files as they are now, which has found nothing yet."""
+        """Return a note for a proof of the current files, without findings yet."""
         sources = [home.folder / "assignment.toml", home.drivers, home.views, *home.checks.values(), *home.answers.values()]
         sources += [*home.mistakes.values(), *(home.solution / name for name in (home.assignment.submission, *SOURCES))]
         found = {path for path in (*sources, *home.support()) if path.is_file()}
@@ -66,13 +66,13 @@ class LastProof(BaseModel):
         return cls(kit=hash_kit(*DECIDES), files={name: hash_parts([text]) for name, text in sorted(texts.items())})
 
     def write(self, home: AssignmentFiles, faults: Sequence[str]) -> None:
-        """Note what the proof has found; nothing where the checkout cannot be written."""
+        """Write the note, unless the checkout cannot be written."""
         with contextlib.suppress(OSError):
             write_atomically(_place(home), self.model_copy(update={"faults": tuple(faults)}).model_dump_json(indent=1))
 
 
 def find_gaps(home: AssignmentFiles) -> list[str]:
-    """Return what keeps an assignment from being proven as it stands, each in a line; nothing if it is proven."""
+    """Return the reasons why an assignment is not proven now, one line each; empty if it is proven."""
     try:
         return _list_gaps(home)
     except UsageError as error:  # of a source that cannot be read, of which nothing is proven
@@ -95,7 +95,7 @@ def _list_gaps(home: AssignmentFiles) -> list[str]:
 
 
 def _describe_gap(home: AssignmentFiles, last: LastProof | None, now: LastProof, trials: list[str]) -> str:
-    """Return in words why neither the note of the last proof nor the records speak for an assignment."""
+    """Return the reason why neither the note of the last proof nor the records prove an assignment."""
     if last is not None:
         paths = sorted({*last.files, *now.files})
         if changed := [path for path in paths if last.files.get(path) != now.files.get(path)]:
@@ -103,19 +103,19 @@ def _describe_gap(home: AssignmentFiles, last: LastProof | None, now: LastProof,
         return "the kit's own code has changed since the last `verify`"
     if trials:
         where = f"tests/proof/{home.assignment.name}.jsonl"
-        return f"changed since the proof in {where}, which has no record that fits of {_name_some(trials, 'trial')}"
+        return f"changed since the proof in {where}, which has no matching record of {_name_some(trials, 'trial')}"
     return "it was never proven in this checkout"
 
 
 class _RecordedProof(Proof):
-    """A proof that is read, and not run."""
+    """A proof that is read from records, and not run."""
 
     @cached_property
     def records(self) -> Records:
         return Records(self.home)
 
     def list_unrecorded(self) -> list[str]:
-        """Return the trials of alternatives and mistakes of which no record speaks for the suite."""
+        """Return the trials of alternatives and mistakes without a matching, favourable record."""
         for _ in self.read_catalogue():
             pass  # its faults are raised where stale files are looked for
         recorded = self._recorded_mistakes()
@@ -130,13 +130,13 @@ class _RecordedProof(Proof):
         return [task.id for task in (*right, *wrong) if task not in kept]
 
     def _speaks(self, keys: RecordKeys, task: TrialTask) -> bool:
-        """Return whether there is a record of a task that `verify --all` wrote, and that fits."""
+        """Return whether `verify --all` wrote a record of the task that still matches."""
         record = self.records.known.get(task.id)
         return record is not None and task.id not in self.records.changed and keys.fits(task, record)
 
 
 class _RecordedKeys(RecordKeys):
-    """The keys that trials of the suite as it is would have had with the libraries of its records."""
+    """The keys of the current trials, computed with the libraries of the records."""
 
     def __init__(self, home: AssignmentFiles, mistakes: Mapping[str, Mapping[str, Mistake]], libraries: Sequence[str]) -> None:
         super().__init__(home, mistakes)

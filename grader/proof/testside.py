@@ -1,10 +1,10 @@
-"""Mutate the test side: with a small change in a driver or case, not everything must be graded as before.
+"""Mutate the test side: a small change in a driver or case must change the grade of something.
 
-A driver that could do something else, or a case with other numbers, without any check noticing, proves nothing by what it does.
-First the solution shows that: it does not pass any more. Much of a driver is there for other forms of right work, and to notice
-wrong work: so under a change of a driver that the solution passes, some alternatives and mistakes of its questions are graded.
-Only lines of drivers count that calls of the solution come to. Changed drivers travel to the worker with each call, so that no
-server has to start anew for them.
+If a driver could do something else, or a case could have other numbers, without any check noticing, it proves nothing. First
+the solution is graded with the change, and should fail. But much of a driver is there for other correct code, and to notice
+wrong code. So if the solution passes with a changed driver, some alternatives and mistakes of its questions are graded, too.
+Only lines of drivers that calls of the solution reach are changed. Changed drivers are sent to the worker with each call, so
+that no server has to be restarted.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from grader.sandbox.reply import Reply
 from grader.sandbox.wire import TensorArray
 
 CAUGHT = 0.9  # of the changes that are tried
-TRIED = {"drivers": 80, "cases": 40}  # at most, so that an assignment takes a minute or two of CPU time
+TRIED = {"drivers": 80, "cases": 40}  # maximum, so that an assignment takes a minute or two of CPU time
 FUTURE = "from __future__ import annotations\n"  # names in annotations need not be there
-OTHER_WORKS = 4  # alternatives, and mistakes, that are graded under a change that the solution passes
+OTHER_WORKS = 4  # alternatives and mistakes, each, that are graded if the solution passes
 LINE = "line "  # of the drivers: what an instrumented one notes
 
 Finding = tuple[str, bool | None]  # see boundary.py
@@ -42,13 +42,13 @@ Finding = tuple[str, bool | None]  # see boundary.py
 
 @dataclass(frozen=True)
 class Change:
-    """A changed driver or case.
+    """A change of a driver or case.
 
     Attributes:
         question: "drivers" or "cases", as survivors.toml calls them.
-        change: What is changed, in words.
-        questions: Those whose checks may notice.
-        driver: The changed statement of the drivers, if it is one of these.
+        change: A description of the change.
+        questions: The questions whose checks may notice.
+        driver: The changed statement, for a change of drivers.
         drivers: The drivers that use it.
         case: Suite, name and inputs of a changed case.
     """
@@ -63,11 +63,11 @@ class Change:
 
 @dataclass
 class Baseline:
-    """What calls of the solution returned.
+    """The replies to calls of the solution.
 
     Attributes:
-        replies: By call, its driver, and the reply.
-        lines: The lines of the drivers that they came to.
+        replies: For each call, its driver and the reply.
+        lines: The lines of the drivers that were reached.
     """
 
     replies: dict[str, tuple[str, Reply]] = field(default_factory=dict)
@@ -83,17 +83,17 @@ class Baseline:
 
 
 def list_provable_questions(assignment: Assignment) -> frozenset[str]:
-    """Return the questions whose checks cost little: all but those that train."""
+    """Return the questions whose checks are cheap: all except those that train."""
     return frozenset(question.id for question in assignment.questions if not question.needs)
 
 
 @dataclass(frozen=True)
 class OtherWork:
-    """A work whose grade is known.
+    """An alternative or mistake, whose grade is known.
 
     Attributes:
-        question: The one that it is about.
-        right: Whether it passes its checks, or fails one at least.
+        question: Its question.
+        right: Whether it passes its checks, or else fails at least one.
     """
 
     question: str
@@ -104,11 +104,11 @@ class OtherWork:
 def prove_test_side(
     pool: TrialPool, home: AssignmentFiles, right: Sequence[Variant], wrong: Sequence[Variant], seed: int
 ) -> Iterator[Finding]:
-    """Yield which changes of drivers and cases no check notices.
+    """Yield the changes of drivers and cases that no check notices.
 
     Args:
         right, wrong: The alternatives and the mistakes.
-        seed: By which changes are drawn where there are too many.
+        seed: The seed that selects changes if there are too many.
     """
     solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
     path = pool.folder / "baseline.pickle"
@@ -134,7 +134,7 @@ def prove_test_side(
 def judge_changes(
     every: Sequence[Change], tried: int, survivors: Sequence[Change], known: Sequence[Survivor]
 ) -> Iterator[Finding]:
-    """Yield the changes that survive, and whether they are too many."""
+    """Yield the surviving changes, and their share."""
     equivalent = 0
     for change in survivors:
         entry = next((entry for entry in known if entry.covers(change.question, change.change)), None)
@@ -145,7 +145,7 @@ def judge_changes(
     caught = tried - len(survivors)
     share = caught / counted if counted else 1.0
     about = f"({share:.1%}; aim {CAUGHT:.0%})"
-    # Too few are no fault, because much of a driver is there to notice wrong work, which the solution cannot show.
+    # A low share is not a fault, because much of a driver is there to notice wrong code, which the solution cannot show.
     yield (
         f"{caught} of {counted} changes of drivers and cases that are not equivalent are noticed {about}",
         None if share < CAUGHT else False,
@@ -156,7 +156,7 @@ def judge_changes(
 
 
 def draw_changes(every: Sequence[Change], seed: int) -> list[Change]:
-    """Return some of the changes, in their order: no more of each kind than can be tried."""
+    """Return some of the changes, in their order: of each kind, at most as many as can be tried."""
     drawn: list[Change] = []
     for kind, most in TRIED.items():
         of_kind = [index for index, change in enumerate(every) if change.question == kind]
@@ -166,9 +166,9 @@ def draw_changes(every: Sequence[Change], seed: int) -> list[Change]:
 
 
 def write_baseline(grader: Grader, solution: str, path: Path) -> list[str] | None:
-    """Write what calls of the solution return, and which lines of the drivers they come to; a function for a pool.
+    """Write the replies to calls of the solution, and the lines of drivers that they reach; a task for a pool.
 
-    Return which checks the solution has lost with such drivers; None where drivers cannot be changed for a single call.
+    Return the checks that the solution fails with instrumented drivers; None if drivers cannot be changed for a single call.
     """
     if grader.harness.sandbox.isolation.level == "basic":
         return None
@@ -191,9 +191,9 @@ def write_baseline(grader: Grader, solution: str, path: Path) -> list[str] | Non
 
 
 def choose_works(change: Change, works: Sequence[OtherWork]) -> list[OtherWork]:
-    """Return the works that a change of a driver is tried on, if the solution passes under it: some of each kind.
+    """Return alternatives and mistakes on which to try a change of a driver with which the solution passes.
 
-    They are drawn by the change alone, so that the same change meets the same works.
+    They depend only on the change, so that the same change is always tried on the same ones.
     """
     chosen: list[OtherWork] = []
     for right in (True, False) if change.driver else ():
@@ -203,7 +203,7 @@ def choose_works(change: Change, works: Sequence[OtherWork]) -> list[OtherWork]:
 
 
 def try_change(grader: Grader, solution: str, change: Change, path: Path, works: Sequence[OtherWork] = ()) -> bool:
-    """Return whether the solution and other works are graded as before under a change; a function for a pool."""
+    """Return whether the solution and the other code get the same grades with a change; a task for a pool."""
     baseline, sandbox = Baseline.read(path), grader.harness.sandbox
 
     def recall(request: dict[str, Any]) -> Reply | None:
@@ -227,7 +227,7 @@ def try_change(grader: Grader, solution: str, change: Change, path: Path, works:
 
 
 def make_driver_changes(home: AssignmentFiles, lines: set[int]) -> Iterator[Change]:
-    """Yield the changes of statements in functions of the drivers that calls of the solution come to."""
+    """Yield the changes of statements in functions of the drivers that calls of the solution reach."""
     text = home.drivers.read_text(encoding="utf-8")
     provable = list_provable_questions(home.assignment)
     checks = fingerprints.list_check_ingredients(home, SUITES)
@@ -242,7 +242,7 @@ def make_driver_changes(home: AssignmentFiles, lines: set[int]) -> Iterator[Chan
 
 
 def _changes(definition: ast.stmt, lines: set[int]) -> Iterator[tuple[str, ast.stmt]]:
-    """Yield (what is changed, the definition with it) for the statements that are reached."""
+    """Yield (description, changed definition) for the statements that are reached."""
     statements = [node for node in ast.walk(definition) if isinstance(node, ast.stmt)]
     for index, statement in enumerate(statements):
         if isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.While, ast.Try)) or statement.lineno not in lines:
@@ -260,7 +260,7 @@ def _changes(definition: ast.stmt, lines: set[int]) -> Iterator[tuple[str, ast.s
 
 
 def _skips(statement: ast.stmt, new: list[ast.stmt], lines: set[int]) -> bool:
-    """Return whether only a block is left out to which the solution does not come."""
+    """Return whether the change only removes a block that the solution does not reach."""
     if not isinstance(statement, ast.If) or statement.body[0].lineno in lines or isinstance(new[0], ast.If):
         return False
     return ast.dump(new[0]) != ast.dump(statement.body[0])
@@ -277,7 +277,7 @@ def _exchange(definition: ast.stmt, old: ast.stmt, new: list[ast.stmt]) -> ast.s
 
 
 def instrument(text: str) -> str:
-    """Return the functions and classes of a file of drivers so that they note their lines."""
+    """Return the functions and classes of a file of drivers, instrumented to record the lines that they reach."""
     parts = [FUTURE]
     for definition in ast.parse(text).body:
         if isinstance(definition, (ast.FunctionDef, ast.ClassDef)):
@@ -308,7 +308,7 @@ def make_case_changes(home: AssignmentFiles) -> Iterator[Change]:
 
 
 def _other_inputs(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (what is changed, another value) of one input."""
+    """Yield (description, changed value) for one input."""
     if isinstance(value, bool):
         yield f"{not value}", not value
     elif isinstance(value, int):

@@ -1,6 +1,6 @@
-"""Edits of a text that make another definition of it: what `altered` in mistakes.py takes, with comments and layout left alone.
+"""Find edits of a text that turn it into another definition, for `altered` in mistakes.py. Comments and layout are kept.
 
-It needs the standard library alone: workers of a sandbox use it on what a student wrote.
+Only the standard library is needed: workers of a sandbox use this module on a student's code.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 from grader.proof.alignment import align, dump, have_same_fields, is_block
 
-READABLE = 8  # characters of a text to be replaced, fewer of which say little
-MAX_LINE = 80  # characters, up to which a replaced text is made longer to be read more easily
+READABLE = 8  # minimum characters of a replaced text; a shorter one is hard to understand
+MAX_LINE = 80  # characters up to which a replaced text is extended to be more readable
 MOST_LINES = 6  # around a line that stands in the text several times
 OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Await)
 BINDING = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Attribute, ast.Subscript, ast.Await, ast.Starred, ast.IfExp)
@@ -24,10 +24,10 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class _Replacement:
-    """A part of the text, and what stands there instead.
+    """A part of the text, and its replacement.
 
     Attributes:
-        around: Larger parts, by which it may be found where the text of the part is not unique.
+        around: Larger parts that may be replaced instead, if the part is not unique.
     """
 
     start: int
@@ -37,14 +37,14 @@ class _Replacement:
 
 
 def find_edits(text: str, wanted: ast.stmt) -> list[list[str]]:
-    """Return (old text, new text) of each edit that makes a definition of a text, or nothing if no edits do.
+    """Return (old text, new text) of each edit that turns a text into a definition; nothing if no edits can.
 
-    Each old text stands in the text once. They are to be made as `grader.proof.catalogue.altered` makes them: further lines
-    of a new text are indented like the line in which the old one begins.
+    Each old text occurs in the text once. As in `grader.proof.catalogue.altered`, further lines of a new text are indented like
+    the line in which the old one begins.
 
     Args:
-        text: The definition as it stands in its file.
-        wanted: The definition that is wanted; docstrings do not count.
+        text: The definition in its file.
+        wanted: The wanted definition; docstrings do not count.
     """
     (base,) = ast.parse(text).body
     drop_docstrings(base)
@@ -66,7 +66,7 @@ def apply_edits(text: str, edits: list[list[str]]) -> str:
     """Return a text after edits.
 
     Raises:
-        ValueError: If an old text does not stand there once.
+        ValueError: If an old text does not occur exactly once.
     """
     for old, new in edits:
         if text.count(old) != 1:
@@ -78,7 +78,7 @@ def apply_edits(text: str, edits: list[list[str]]) -> str:
 
 
 def drop_docstrings(definition: ast.stmt) -> ast.stmt:
-    """Take the docstrings out of a definition, in place, and return it."""
+    """Remove the docstrings from a definition, in place, and return it."""
     for node in ast.walk(definition):
         if (
             isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
@@ -93,7 +93,7 @@ class _EditFinder:
     """Finds what must be replaced in a text.
 
     Attributes:
-        brackets: Whether operations that take the place of operands get brackets.
+        brackets: Whether operations that replace operands get brackets.
         found: The replacements so far.
     """
 
@@ -107,7 +107,7 @@ class _EditFinder:
         self._begins = [sum(map(len, lines[:number])) for number in range(len(lines) + 1)]
 
     def compare(self, base: Any, wanted: Any, around: tuple[Range, ...], parent: ast.AST | None = None) -> bool:
-        """Find what to replace so that a part of the text becomes what is wanted; return whether that can be done."""
+        """Find the replacements that turn a part of the text into the wanted one; return whether this is possible."""
         if dump(base) == dump(wanted):
             return True
         if isinstance(base, list) and isinstance(wanted, list):
@@ -156,7 +156,7 @@ class _EditFinder:
         following: ast.stmt | None,
         around: tuple[Range, ...],
     ) -> bool:
-        """Put statements in the place of others, between two that stay."""
+        """Replace statements by others, between two that stay."""
         if not removed and not added:
             return True
         ranges = [self._range(node) for node in removed]
@@ -185,7 +185,7 @@ class _EditFinder:
         return True
 
     def _range(self, node: ast.AST) -> Range | None:
-        """Return where a node stands in the text; None for one that has no place of its own."""
+        """Return the range of a node in the text; None if it has none."""
         if not isinstance(getattr(node, "end_lineno", None), int):
             return None
         first, last = node.lineno - 1, node.end_lineno - 1  # type: ignore[attr-defined]
@@ -197,10 +197,10 @@ class _EditFinder:
         return self._begins[first] + start, self._begins[last] + end
 
     def _indent(self, new: str, start: int, last: bool = False) -> str:
-        """Return a text whose further lines are as far to the right as the line in which it shall stand.
+        """Return a text whose further lines are indented like the line that it is inserted into.
 
         Args:
-            last: Whether that is so of an empty last line, behind which the text goes on.
+            last: Whether to indent an empty last line, too, because text follows it.
         """
         line = self.text[self.text.rfind("\n", 0, start) + 1 :]
         indent = line[: len(line) - len(line.lstrip(" "))]
@@ -212,7 +212,7 @@ class _EditFinder:
         return len(self.text) if end < 0 else end
 
     def make_edits(self) -> list[list[str]]:
-        """Return the replacements as edits whose old texts are unique; those that overlap are made one."""
+        """Return the replacements as edits with unique old texts; overlapping ones are merged."""
         whole = (0, len(self.text))
         merged: list[Range] = []
         for start, end in sorted(self._widen(one, whole) for one in self.found):
@@ -223,7 +223,7 @@ class _EditFinder:
         return [[self.text[start:end], self._rewrite(start, end)] for start, end in merged]
 
     def _widen(self, one: _Replacement, whole: Range) -> Range:
-        """Return a part of the text that stands there once, holds what is replaced, and is short but readable."""
+        """Return a unique part of the text that contains the replaced part, and is short but readable."""
         choices = [(one.start, one.end), *one.around, *self._list_lines_around(one), whole]
         unique = [
             (start, end)
@@ -238,13 +238,13 @@ class _EditFinder:
         return min(unique, key=lambda chosen: chosen[1] - chosen[0] + MAX_LINE * (chosen[1] - chosen[0] < READABLE))
 
     def _leaves_block(self, one: _Replacement, start: int) -> bool:
-        """Return whether a new line is further to the left than the line in which the edit begins, which no edit can say."""
+        """Return whether a new line is indented less than the line in which the edit begins, which no edit can express."""
         line = self.text[self.text.rfind("\n", 0, start) + 1 :]
         indent = len(line) - len(line.lstrip(" "))
         return any(len(new) - len(new.lstrip(" ")) < indent for new in one.new.split("\n")[1:] if new.strip())
 
     def _list_lines_around(self, one: _Replacement) -> Iterator[Range]:
-        """Yield the lines of what is replaced, and these with some before and after, but for the first indentation."""
+        """Yield the replaced lines, and these with some lines before and after, without the first indentation."""
         first, last = (self.text.count("\n", 0, place) for place in (one.start, one.end))
         for more in range(MOST_LINES):
             for before in range(more + 1):
@@ -254,7 +254,7 @@ class _EditFinder:
                     yield min(self._begins[begin] + indent, one.start), self._begins[end] + len(self._lines[end].rstrip("\n"))
 
     def _rewrite(self, start: int, end: int) -> str:
-        """Return what shall stand in a part of the text, its further lines without the indentation of the first."""
+        """Return the new text for a part, its further lines without the indentation of the first."""
         new, place = "", start
         for one in sorted(self.found, key=lambda one: (one.start, one.end)):
             if start <= one.start and one.end <= end:

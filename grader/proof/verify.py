@@ -39,9 +39,9 @@ from grader.proof.trials import (
 )
 from grader.report.model import CheckResult, Outcome, Report, write_atomically
 
-RECOGNISED = 0.9  # minimum share of mistakes whose own hint the checks find
+RECOGNISED = 0.9  # minimum share of mistakes that are recognised by their own hint
 MUTANTS_CAUGHT = 0.95
-MANY = 30  # trials for which it saves time to find out first what each call of the solution enters
+MANY = 30  # minimum number of trials for which recording the coverage of the solution first saves time
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class ProofOptions:
     """Options of a proof.
 
     Attributes:
-        quick: No mutants, mistakes on the questions of their own functions alone, and no training of an alternative that
-            returns what the solution returns in every call.
-        html: Write the matrix of mistakes and checks there.
-        seeds: How often to repeat what chance decides (see `flake`).
-        workers: How many trials run at a time.
-        anew: Ignore the records of trials, and write new ones if there is no fault.
-        sample: The seed by which records are drawn that are tried all the same; by default, another one at each run.
+        quick: Whether to skip mutants, mistakes on other questions than their own, and the training of alternatives that
+            return the same as the solution in every call.
+        html: The file for the matrix of mistakes and checks.
+        seeds: How often to repeat random checks (see `flake`).
+        workers: How many trials run at the same time.
+        anew: Whether to ignore the records of trials, and write new ones if there is no fault.
+        sample: The seed that selects the records to recheck; by default, a different one at each run.
     """
 
     quick: bool = False
@@ -67,7 +67,7 @@ class ProofOptions:
 
 
 def verify(root: Path, name: str, options: ProofOptions | None = None) -> Iterator[Finding]:
-    """Yield (what was found, whether it is a fault), one line after another; None is neither fault nor proof."""
+    """Yield the lines of a proof, each with whether it is a fault; None is a remark."""
     began, faults = _cpu_seconds(), 0
     options = options or ProofOptions()
     home = AssignmentFiles(root, name)
@@ -103,11 +103,11 @@ class Proof:
     """The parts of the proof of one assignment.
 
     Attributes:
-        usable: Whether the solution passes, without which nothing else means anything.
+        usable: Whether the solution passes; otherwise nothing else is meaningful.
         right, wrong: The alternatives and mistakes of the catalogue.
-        checks: Those that the solution was graded by.
-        tried: By id, each mistake, its task, and what it showed.
-        trials: All trials but those of the solution, the stub and the whole agent, which have no records.
+        checks: The checks that graded the solution.
+        tried: By id, each mistake with its task and result.
+        trials: All trials except those of the solution, the stub and agents that cannot learn, which have no records.
     """
 
     home: AssignmentFiles
@@ -120,7 +120,7 @@ class Proof:
     trials: TrialRunner = field(init=False)
 
     def run(self, pool: TrialPool) -> Iterator[Finding]:
-        """Yield what is found, part by part. Trials are submitted first, those that train agents before the others."""
+        """Yield the findings, part by part. All trials are submitted first, those that train agents before the others."""
         stale = pool.submit(_stale)
         solution = pool.submit(_try_solution, self._text())
         faults = list(self.read_catalogue())
@@ -163,13 +163,13 @@ class Proof:
         yield from self.trials.findings()
 
     def _cover(self, pool: TrialPool, tasks: list[TrialTask]) -> PendingResult[None] | None:
-        """Let the coverage of the solution be written, if there are enough trials for it."""
+        """Write the coverage of the solution, if there are enough trials for it."""
         if sum(not self.trials.believes(task) for task in tasks) < MANY:
             return None
         return pool.submit(write_coverage, self._text(), frozenset(self._units()), self.trials.coverage)
 
     def _must_train(self, unit: TrialTask, training: TrialTask) -> bool:
-        """Return whether the quick proof tries an alternative on what trains: where it returns what the solution does not."""
+        """Return whether the quick proof trains an alternative: only if it returned something else than the solution."""
         if not self.options.quick or self.trials.has_record(training):
             return True
         return not (unit.questions and self.trials.result(unit).verdict.alike)
@@ -182,7 +182,7 @@ class Proof:
     def solution(self, trial: Trial) -> Iterator[Finding]:
         report = trial.report
         self.usable = not report.cause
-        # What looks at an attachment alone needs one, and no solution in code makes one; it can give no points.
+        # A check that only looks at an attachment cannot run: no solution has an attachment. It must have 0 points.
         idle = [check for check in report.checks if check.outcome is Outcome.NOT_RUN and not check.max_points]
         self.checks = [check for check in report.checks if check not in idle]
         yield f"the solution gets {_points(report)}", not _perfect(report)
@@ -216,8 +216,8 @@ class Proof:
         """Yield the findings about the alternatives.
 
         Args:
-            training: Those of their tasks that train.
-            spared: How many other training tasks were left out.
+            training: Their tasks that train.
+            spared: How many training tasks were left out.
         """
         passed = 0
         for variant, *tasks in zip(self.right, units, training, strict=True):
@@ -237,9 +237,9 @@ class Proof:
         """Yield the findings about the mistakes.
 
         Args:
-            tasks: On the questions of their functions.
-            beside: On those of other functions, if there are any.
-            known: What is recorded of them.
+            tasks: Trials on the questions of their own functions.
+            beside: Trials on the questions of other functions, if there are any.
+            known: Their recorded evidence.
         """
         if not self.wrong:
             return
@@ -276,7 +276,7 @@ class Proof:
         yield from judge_visibility(costs)
 
     def _cost(self, variant: Variant, beside: TrialTask | None) -> MistakeCost:
-        """Return what a mistake costs, where each question stands alone."""
+        """Return the cost of a mistake, without end-to-end questions."""
         _, _, verdict = self.tried[variant.id]
         verdicts = [verdict, *([self.trials.result(beside).verdict] if beside else [])]
         lost = {check for each in verdicts for ended in each.lost.values() for check in ended}
@@ -327,12 +327,12 @@ class Proof:
         return TrialTask(f"alternative {variant.id}", variant.submission, asked, observed=True)
 
     def _training_task(self, variant: Variant) -> TrialTask | None:
-        """Return the trial of an alternative on the questions that train, if any has to do with it."""
+        """Return the trial of an alternative on the questions that train, if one of them depends on it."""
         asked = frozenset(self._concerned(variant) | self._needing(variant)) & list_end_to_end_questions(self.home.assignment)
         return TrialTask(f"training {variant.id}", variant.submission, asked) if asked else None
 
     def _needing(self, variant: Variant) -> set[str]:
-        # Of the whole agent, what does not need the question has something else in its place.
+        # An end-to-end question that does not need this question replaces its function.
         return {question.id for question in self.home.assignment.questions if variant.question in question.together}
 
     def _mistake_task(self, variant: Variant, known: dict[str, dict[str, Mistake]]) -> TrialTask:
@@ -351,7 +351,7 @@ class Proof:
         return TrialTask(f"beside {variant.id}", variant.submission, frozenset(other)) if other else None
 
     def _mutant_tasks(self) -> list[tuple[Mutant, Survivor | None, TrialTask]]:
-        """Return the trials of mutants. Of those that survivors.toml has, the whole agent need not be trained."""
+        """Return the trials of mutants. Those listed in survivors.toml need no training of an agent."""
         known, found, assignment = read_survivors(self.home), [], self.home.assignment
         for mutant in make_mutants(self.home):
             entry = next((entry for entry in known if entry.means(mutant)), None)
@@ -366,7 +366,7 @@ class Proof:
         return {suite: answers.read_mistakes(self.home.mistakes[suite], name) if self.wrong else {} for suite in SUITES}
 
     def _hopeless(self) -> list[Variant]:
-        """Return the mistakes that cannot learn, those in functions of the whole agent first."""
+        """Return the mistakes that cannot learn, those in functions of end-to-end questions first."""
         assignment = self.home.assignment
         functions = {assignment.question(question).function for question in list_end_to_end_questions(assignment)}
         return sorted(
@@ -374,11 +374,11 @@ class Proof:
         )
 
     def _proven_by_mistakes(self) -> set[str]:
-        """Return the questions about the whole agent, if there are mistakes to try them on."""
+        """Return the end-to-end questions, if there are mistakes to try them on."""
         return list_end_to_end_questions(self.home.assignment) if self.wrong else set()
 
     def _concerned(self, variant: Variant) -> set[str]:
-        """Return the questions to try a variant on; those of the whole agent are a matter of their own."""
+        """Return the questions on which to try a variant; end-to-end questions are tried separately."""
         return list_unit_questions(self.home.assignment, variant.function) | {variant.question}
 
     def _units(self) -> set[str]:
@@ -403,22 +403,22 @@ def _generated(home: AssignmentFiles, stale: list[Path]) -> Iterator[Finding]:
 
 
 def _try_solution(grader: Grader, submission: str) -> tuple[Trial, Facts]:
-    """Return the trial of the solution, and what its calls returned."""
+    """Return the trial of the solution, and the facts of its calls."""
     with observe_facts(grader) as facts:
         return try_variant(grader, submission, None), facts
 
 
 def _try_stub(grader: Grader, submission: str) -> Report:
-    # Made anew: at the stub's own place there may be somebody's work.
+    # Made again, because the stub's file may contain somebody's work.
     return try_variant(grader, submission, None).report
 
 
 def _try_whole_agent(
     grader: Grader, candidates: list[Variant], questions: list[str]
 ) -> tuple[list[tuple[str, str]], list[str]]:
-    """Try what cannot learn on the checks of the whole agent, until each question has caught one.
+    """Try mistakes that cannot learn on the end-to-end checks, until each question has caught one.
 
-    Return (check, mistake) for each that was caught, and the questions that caught none.
+    Return (check, mistake) for each catch, and the questions that caught none.
     """
     catches, unproven = [], set(questions)
     for variant in candidates:

@@ -1,6 +1,6 @@
 """The report as JUnit XML, which CodeGrade, Artemis and most CI systems read: a suite for each question.
 
-JUnit knows no points. They stand in properties, of each check and of each question.
+JUnit has no points. They are written as properties of each check and of each question.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from grader.report.model import CheckResult, Outcome, Report
 from grader.report.shared import describe_check, explain_not_final, fold_hidden_checks
 from grader.report.text import LENGTHS, sanitize
 
-# What else there is (timeout, memory, crashed, grader error) is an error.
+# All other outcomes (timeout, memory, crashed, grader error) are errors.
 ELEMENTS = {Outcome.FAILED: "failure", Outcome.PARTIAL: "failure", Outcome.NOT_RUN: "skipped"}
 
 
 def render(report: Report) -> str:
-    """Return the XML. Whatever XML cannot hold is spelt out; a report that is not final has an error in a suite of its own."""
+    """Return the XML, with forbidden characters spelt out; a report that is not final has an extra suite with an error."""
     shown = fold_hidden_checks(report)
     root = Element("testsuites", name=sanitize(f"{shown.title} ({shown.assignment} {shown.suite_version})"))
     if problem := explain_not_final(shown):

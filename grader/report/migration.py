@@ -1,10 +1,10 @@
-"""Reports that earlier versions of the kit wrote, in today's form."""
+"""Convert reports of earlier versions of the kit."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# In the words of version 1, where a message was all that said why a check was lost.
+# Messages of version 1, in which only the message said why a check failed.
 SAID_IN_1 = (
     ("A submission may not start processes: use num_workers=0", "processes"),
     ("A submission may not use the network.", "network"),
@@ -21,7 +21,7 @@ NOTES = {"The checks themselves must be corrected": "suite", "The grader failed,
 
 
 def update_from_1(report: dict[str, Any]) -> dict[str, Any]:
-    """Return a report of version 1 with causes, and with its note in two parts; a cause that it did not tell stays empty."""
+    """Return a report of version 1 with causes, and with its note in two parts; an unknown cause stays empty."""
     note, _, detail = report.get("note", "").partition(": ")
     checks = [check | {"cause": _find_cause(check)} for check in report.get("checks", [])]
     return report | {"cause": NOTES.get(note, "grader" if note else ""), "note": note, "note_detail": detail, "checks": checks}

@@ -1,6 +1,6 @@
-"""The report as one page for a browser: nothing from elsewhere, readable on a phone, in the dark and on paper.
+"""The report as one HTML page: self-contained, readable on a phone, in dark mode and on paper.
 
-A page that follows the saves of watch mode has one script, which reloads it; no other page has any.
+Only a page that follows watch mode has a script, which reloads it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ GAP = 0.5  # between questions in the bar, of 100
 LEFT, RIGHT, TOP, BOTTOM = 44, 336, 26, 130  # where the curve lies in a plot of 340 times 150
 TICKS = 4
 SMOOTHED = 10  # the moving average is over a tenth of a curve
-LEAST_POINTS = 4  # of a vector that is drawn: fewer are seen at once in the table
+LEAST_POINTS = 4  # entries of a vector that is drawn: fewer are clear from the table
 MAP_SIDE = 14.0  # of a cell of a map, at most
-# A page from the disk cannot ask whether it has changed. So it reloads, unless it is out of sight or text is selected, and
-# keeps where it was scrolled to and what was opened.
+# A page from the disk cannot ask whether it has changed. So it reloads, unless it is hidden or text is selected, and keeps its
+# scroll position and the sections that were opened.
 RELOAD = """
 const all = () => [...document.querySelectorAll("details")];
 const named = (one, at, list) => one.firstElementChild.textContent + list.slice(0, at).filter(
@@ -55,42 +55,46 @@ RELOAD_HASH = f"sha256-{base64.b64encode(hashlib.sha256(RELOAD.encode()).digest(
 def render(report: Report, account: Sequence[str] = (), live: str = "") -> str:
     """Return the page of a report.
 
-    It shows all that the report holds; for a student, pass `report.for_student()`.
+    It shows everything in the report; for a student, pass `report.for_student()`.
 
     Args:
         account: The explanation of a score that is not just the report's points; the last line is
             the score.
-        live: When it was graded, for a page that reloads itself to follow the file; empty for any other.
+        live: The time of grading, for a page that reloads itself; empty for other pages.
     """
+    return open_template("page.html").render(describe_page(report, account, live))
+
+
+def describe_page(report: Report, account: Sequence[str] = (), live: str = "") -> dict[str, object]:
+    """Return what page.html shows, by the name that it has there, for a template that extends it; see `render`."""
     verb, following = terminal.find_next_step(report)
-    return _template("page.html").render(
-        **_explain(report),
-        account=account,
-        live=live,
-        verb=verb,
-        following=following,
-        done=report.final and all(question.outcome is Outcome.PASSED or question.left_out for question in report.questions),
-        bar=draw_points_bar(report),
-        curves=[(check, build_plots(check.curves, check.thresholds)) for check in report.checks if check.curves],
-        any_threshold=any(check.thresholds for check in report.checks),
-    )
+    return _explain(report) | {
+        "account": account,
+        "live": live,
+        "verb": verb,
+        "following": following,
+        "done": report.final and all(question.outcome is Outcome.PASSED or question.left_out for question in report.questions),
+        "bar": draw_points_bar(report),
+        "curves": [(check, build_plots(check.curves, check.thresholds)) for check in report.checks if check.curves],
+        "any_threshold": any(check.thresholds for check in report.checks),
+    }
 
 
 def render_verdict(report: Report, asked: Collection[str] | None = None, sources: Iterable[str] = ()) -> str:
-    """Return a part of a page that says how some questions went, for a notebook; its hints are folded.
+    """Return an HTML fragment with the results of some questions, for a notebook; its hints are folded.
 
-    It shows all that the report holds of them; for a student, pass `report.for_student()`.
+    It shows everything in the report about them; for a student, pass `report.for_student()`.
 
     Args:
         asked: The ids of these questions; None for all.
-        sources: Lines on what was graded.
+        sources: Lines that say which code was graded.
     """
     questions = [question for question in report.questions if asked is None or question.id in asked]
-    return _template("verdict.html").render(**_explain(report), questions=questions, sources=sources)
+    return open_template("verdict.html").render(**_explain(report), questions=questions, sources=sources)
 
 
 def _explain(report: Report) -> dict[str, object]:
-    """Return what both templates show of questions, by the name that they have there."""
+    """Return the values about questions that both templates use, by name."""
     return {
         "report": report,
         "reason": terminal.find_common_failure(report),
@@ -104,13 +108,18 @@ def _explain(report: Report) -> dict[str, object]:
 
 
 @cache
-def _template(name: str) -> jinja2.Template:
-    # They cost a tenth of a second, which only those pay who want a page.
+def open_template(name: str, *folders: Path) -> jinja2.Template:
+    """Return a template, which may extend those of this folder.
+
+    Args:
+        folders: Where else to look for it.
+    """
+    # Importing them takes a tenth of a second, so only pages do.
     import jinja2
     import markupsafe
 
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        loader=jinja2.FileSystemLoader([Path(__file__).parent, *folders]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -119,7 +128,7 @@ def _template(name: str) -> jinja2.Template:
     environment.globals |= {
         "HIDDEN_CHECKS": HIDDEN_CHECKS,
         "ONE_REASON": terminal.ONE_REASON,
-        "PARTS": "parts.html",  # what both templates share
+        "PARTS": "parts.html",  # shared by both templates
         "PRINTED_LINES": terminal.PRINTED_LINES,
         "RELOAD": markupsafe.Markup(RELOAD),
         "RELOAD_HASH": RELOAD_HASH,
@@ -138,11 +147,11 @@ def _template(name: str) -> jinja2.Template:
 
 @dataclass(frozen=True)
 class PointsSegment:
-    """The part of a question in the bar, which is 100 wide.
+    """The segment of one question in the bar, which is 100 wide.
 
     Attributes:
-        start: Where it begins.
-        earned: How much of its width is earned.
+        start: Its left end.
+        earned: The width of its earned part.
     """
 
     question: QuestionResult
@@ -152,7 +161,7 @@ class PointsSegment:
 
 
 def draw_points_bar(report: Report) -> list[PointsSegment]:
-    """Return the segments of the bar of points, one for each question, as wide as it is worth."""
+    """Return the segments of the bar of points, one per question; the width is its share of the points."""
     worth = [question for question in report.questions if question.max_points > 0]
     total = sum(question.max_points for question in worth)
     room = 100 - GAP * (len(worth) - 1)
@@ -171,10 +180,10 @@ class CurvePlot:
 
     Attributes:
         raw, mean: SVG paths of the values and of their moving average.
-        ticks: (height, label) of each line across.
+        ticks: (height, label) of each horizontal line.
         began: The height of the first average.
         first, last: The averages at both ends, as text.
-        threshold: The height of what must be reached, and that as text.
+        threshold: The required value, as height and as text.
     """
 
     name: str
@@ -188,11 +197,11 @@ class CurvePlot:
 
 
 class _Scale:
-    """The heights of numbers in a plot; `ticks` are lines across, as (height, label)."""
+    """Maps numbers to heights in a plot; `ticks` are horizontal lines, as (height, label)."""
 
     def __init__(self, values: Sequence[float]) -> None:
         low, high = min(values), max(values)
-        least = 1e-6 * max(abs(low), abs(high), 1.0)  # a constant curve has no scale of its own
+        least = 1e-6 * max(abs(low), abs(high), 1.0)  # a constant curve defines no scale
         if high - low < least:
             low, high = low - least, high + least
         self._low, self._high = low, high
@@ -202,13 +211,13 @@ class _Scale:
         return round(BOTTOM - (BOTTOM - TOP) * (value - self._low) / (self._high - self._low), 1)
 
     def path(self, values: Sequence[float | None]) -> str:
-        """Return an SVG path, which is interrupted where a value is None."""
+        """Return an SVG path, with a gap for each None."""
         step = (RIGHT - LEFT) / max(len(values) - 1, 1)
         path, drawing = [], False
         for index, value in enumerate(values):
             if value is not None:
                 point = f"{LEFT + index * step:.1f} {self.height(value)}"
-                # A line to itself is a dot, where no other point follows.
+                # A line to the same point draws a dot, if no other point follows.
                 alone = not drawing and (index + 1 == len(values) or values[index + 1] is None)
                 path.append(f"M{point}L{point}" if alone else f"{'L' if drawing else 'M'}{point}")
             drawing = value is not None
@@ -216,10 +225,10 @@ class _Scale:
 
 
 def build_plots(curves: dict[str, list[float]], thresholds: dict[str, float] | None = None) -> list[CurvePlot]:
-    """Return what to draw of the curves of one check, finite numbers all, on one scale.
+    """Return the drawings of the curves of one check, all finite numbers, on one scale.
 
     Args:
-        thresholds: By name of a curve, what must be reached.
+        thresholds: The required value of each curve, by name.
     """
     required = thresholds or {}
     scale = _Scale([value for name, values in curves.items() for value in (*values, required.get(name, values[0]))])
@@ -235,16 +244,16 @@ def build_plots(curves: dict[str, list[float]], thresholds: dict[str, float] | N
 
 @dataclass(frozen=True)
 class ValuesPicture:
-    """The drawing of two vectors as curves, or of where two matrices differ as a map.
+    """The drawing of two vectors as curves, or of the difference of two matrices as a map.
 
     Attributes:
-        label: What it shows, for who does not see it.
+        label: A description for screen readers.
         caption: The line above it.
-        ticks: (height, label) of each line across.
+        ticks: (height, label) of each horizontal line.
         expected, got: SVG paths of the two curves.
         cells: (x, y, shade) of each cell of a map.
-        side: How wide and high a cell is.
-        height: Of all of it; it is 340 wide.
+        side: The width and height of a cell.
+        height: The height of the drawing, which is 340 wide.
     """
 
     label: str
@@ -258,7 +267,7 @@ class ValuesPicture:
 
 
 def draw_values(table: ValueTable) -> ValuesPicture | None:
-    """Return a picture of a vector or a matrix; None of what is seen at once in the table, or cannot be drawn."""
+    """Return a picture of a vector or a matrix; None if the table is clear enough, or if it cannot be drawn."""
     if table.map:
         side = round(min((RIGHT - LEFT) / len(table.map[0]), MAP_SIDE), 2)
         cells = [
@@ -281,7 +290,7 @@ def draw_values(table: ValueTable) -> ValuesPicture | None:
 def smooth_values(values: list[float], window: int) -> list[float]:
     """Return the averages of `window` neighbouring values, one for each value.
 
-    At the ends, an average is over as many values as there are.
+    At the ends, an average is over fewer values.
     """
     before, after = window // 2, window - window // 2
     near = [values[max(index - before, 0) : index + after] for index in range(len(values))]
@@ -289,9 +298,9 @@ def smooth_values(values: list[float], window: int) -> list[float]:
 
 
 def choose_round_numbers(low: float, high: float) -> list[float]:
-    """Return a few multiples of 1, 2 or 5 times a power of ten between two numbers of which the first is less."""
+    """Return a few multiples of 1, 2 or 5 times a power of ten between two numbers, the smaller one first."""
     rough = (high - low) / TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(times * power for times in (1, 2, 5, 10) if times * power >= 0.999 * rough)
-    near = 1e-9  # a multiple that rounding puts just outside is one
+    near = 1e-9  # keep a multiple that rounding puts just outside
     return [number * step for number in range(math.ceil(low / step - near), math.floor(high / step + near) + 1)]

@@ -1,4 +1,4 @@
-"""The learning curves of a check: as a picture for platforms that show one, and always in words."""
+"""The learning curves of a check: in words, and as a picture for platforms that show pictures."""
 
 # Some functions of matplotlib have no types.
 # mypy: allow-untyped-calls
@@ -17,7 +17,7 @@ Curves = dict[str, list[float]]
 
 
 def describe_curves(curves: Curves) -> list[str]:
-    """Return a line for each curve: where it began and where it ended."""
+    """Return a line for each curve: its first and its last average."""
     drawn = build_plots(known) if (known := _finite(curves)) else []
     return [f"{plot.name}: about {plot.first} at the start, {plot.last} at the end" for plot in drawn]
 
@@ -29,13 +29,13 @@ def make_data_uri(curves: Curves) -> str:
         return ""
     try:
         return _data_uri(tuple((name, tuple(values)) for name, values in known.items()))
-    except Exception:  # a picture decides nothing: whatever matplotlib lacks or trips over, the text is there
+    except Exception:  # a picture is optional: whatever fails in matplotlib, the text is there
         return ""
 
 
 @lru_cache(maxsize=32)  # a report is written after each check, and a picture takes a fifth of a second
 def _data_uri(curves: tuple[tuple[str, tuple[float, ...]], ...]) -> str:
-    # They take most of a second, which only reports with curves pay. No pyplot: it would look for a screen.
+    # These imports take most of a second, so only reports with curves pay for them. No pyplot: it would look for a screen.
     import numpy as np
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -54,12 +54,12 @@ def _data_uri(curves: tuple[tuple[str, tuple[float, ...]], ...]) -> str:
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     data = BytesIO()
-    # In 128 colours a third as large, which is what fits into a platform's limits.
+    # With 128 colours it is a third as large, and fits into a platform's limits.
     Image.fromarray(np.asarray(canvas.buffer_rgba())[:, :, :3]).quantize(128).save(data, format="png", optimize=True)
     return f"data:image/png;base64,{base64.b64encode(data.getvalue()).decode('ascii')}"
 
 
 def _finite(curves: Curves) -> Curves:
-    """Return the curves without numbers that neither JSON nor a picture can hold."""
+    """Return the curves without NaN and infinity, which neither JSON nor a picture can show."""
     known = {name: [value for value in values if math.isfinite(value)] for name, values in curves.items()}
     return {name: values for name, values in known.items() if values}

@@ -1,4 +1,4 @@
-"""The report on a terminal: in colours, in a table, and in lines that fit."""
+"""The report on a terminal: with colours, a table and wrapped lines."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-# Who cannot tell green from red can tell blue from it, and a bold red by its brightness as well.
+# Readers who cannot distinguish red from green can distinguish red from blue, and bold red by its brightness.
 COLOURS = {"green": "bright_blue", "red": "bold red"}
-WIDE = 80  # columns on which the times, and a frame, have room beside the questions
+WIDE = 80  # columns that fit the times and a frame next to the questions
 
 
 def render(report: Report, stream: TextIO | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What of a report is shared with students, where a platform cannot show one check to some and not to others."""
+"""Reduce a report to what students may see, for platforms that cannot hide single checks."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def remove_hidden_checks(report: Report) -> Report:
 
 
 def fold_hidden_checks(report: Report) -> Report:
-    """Return what a student may see: `report.for_student()` with all hidden checks folded into one, which shows their points.
+    """Return `report.for_student()` with all hidden checks folded into one line with their points.
 
-    The total is the report's, so that every format made of it adds up to the same. Of single hidden checks nothing is left, nor
-    of their questions: a title can reveal what is asked, and the points of a question whether its only hidden check passed.
+    The total stays the same, so every format adds up to it. Nothing else about hidden checks is left, not even their questions:
+    a title can reveal what is asked, and the points of a question can reveal whether its only hidden check passed.
     """
     shown = report.for_student()
     hidden = [check for check in shown.checks if check.suite == "hidden"]
@@ -57,7 +57,7 @@ def describe_check(check: CheckResult) -> str:
 
 
 def explain_not_final(report: Report) -> str:
-    """Return what to say on top of a report that is not final, or nothing when it is."""
+    """Return the text above a report that is not final; "" if it is final."""
     if report.final:
         return ""
     again = (
@@ -67,7 +67,7 @@ def explain_not_final(report: Report) -> str:
 
 
 def _of(question: QuestionResult, checks: list[CheckResult]) -> QuestionResult | None:
-    """Return the question as these checks alone show it, or None when none of them is its."""
+    """Return the result of the question from these checks only; None if none of them belongs to it."""
     own = [check for check in checks if check.question == question.id]
     if not own:
         return None
@@ -92,6 +92,6 @@ def _fold(hidden: list[CheckResult], reason: CheckResult | None) -> CheckResult:
     if any(check.outcome is Outcome.GRADER_ERROR for check in hidden):
         fold.outcome = Outcome.GRADER_ERROR
     elif reason and not points:
-        # Nothing could be graded. Visible checks report that already, so it is not one more failure.
+        # Nothing could be graded. The visible checks already say so; this adds no failure.
         fold.outcome, fold.message = reason.outcome, reason.message
     return fold

@@ -1,4 +1,4 @@
-"""The report as CSV, for a spreadsheet or a script: one row a check, whose points add up to the report's."""
+"""The report as CSV, for spreadsheets and scripts: one row per check; the points add up to the total."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ COLUMNS = (
 
 
 def render(report: Report) -> str:
-    """Return the table. It shows what the report holds: for a student, give it what `shared.fold_hidden_checks` returns.
+    """Return the table. It shows everything in the report; for a student, pass `shared.fold_hidden_checks(report)`.
 
-    A report that is not final has "no" in the column `final` and, on top, a row without points that says why.
+    A report that is not final has "no" in the column `final`, and a first row without points that gives the reason.
     """
     about = [report.submission, report.assignment, report.suite_version, "yes" if report.final else "no"]
     rows = [_row(check) for check in report.checks]

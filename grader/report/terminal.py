@@ -1,4 +1,4 @@
-"""The report in words: a line for each question, what went wrong in it, what to fix first, and the totals."""
+"""The report as text: a line for each question, its failures, what to fix first, and the totals."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def render_plain(report: Report) -> str:
 
 
 def list_rows(report: Report) -> list[QuestionResult]:
-    """Return the questions for the table: none where one reason explains them all."""
+    """Return the questions for the table; none if one reason explains all failures."""
     return [] if find_common_failure(report) else report.questions
 
 
 def list_sections(report: Report) -> Iterator[tuple[str, list[str], Outcome | None]]:
-    """Yield what stands below the table, each part as its heading, its lines, and the outcome that the heading is about."""
+    """Yield the sections below the table: heading, lines, and the outcome of the heading."""
     if common := find_common_failure(report):
         yield ONE_REASON, _body(common), None
         return
@@ -67,7 +67,7 @@ def list_sections(report: Report) -> Iterator[tuple[str, list[str], Outcome | No
 
 
 def describe_unfinished(report: Report, only: QuestionResult | None = None) -> list[str]:
-    """Return a line for each place where the stub's NotImplementedError is met in what is begun, with its questions.
+    """Return a line for each place where code in progress still raises the stub's NotImplementedError, with its questions.
 
     Args:
         only: The one question to look at.
@@ -87,7 +87,7 @@ def describe_unfinished(report: Report, only: QuestionResult | None = None) -> l
 
 
 def explain_question(report: Report, question: QuestionResult) -> list[str]:
-    """Return what to say of a question that was tried and has not passed: its first failure in full, the others by title."""
+    """Return the explanation of a question that was run and has not passed: its first failure in full, the others by title."""
     failed = list_checks_to_explain(report, question)
     if all(map(_meets_stub, failed)):
         return describe_unfinished(report, question)
@@ -102,7 +102,7 @@ def explain_question(report: Report, question: QuestionResult) -> list[str]:
 
 
 def list_checks_to_explain(report: Report, question: QuestionResult) -> list[CheckResult]:
-    """Return the checks that a question that was tried has not passed, those not run last; none for one reason for all."""
+    """Return the failed checks of a question that was run, those not run last; none if one reason explains all failures."""
     if question.outcome in (Outcome.PASSED, Outcome.NOT_STARTED) or find_common_failure(report):
         return []
     checks = [check for check in report.checks if check.question == question.id and check.outcome is not Outcome.PASSED]
@@ -110,12 +110,12 @@ def list_checks_to_explain(report: Report, question: QuestionResult) -> list[Che
 
 
 def group_failures(report: Report) -> list[list[QuestionResult]]:
-    """Return the questions that have something to explain; those together of which all checks failed for one reason."""
+    """Return the questions with failures to explain, grouped if all of their checks failed for the same reason."""
     groups: dict[object, list[QuestionResult]] = {}
     for question in report.questions:
         if checks := list_checks_to_explain(report, question):
             reasons = {(check.message, check.hint) for check in checks}
-            # Wrong answers that read the same may have a reason each, and of hidden checks nobody may know.
+            # Wrong answers with the same text may have different reasons, and hidden checks must not be revealed.
             alike = all(check.cause not in (Cause.NONE, Cause.WRONG_ANSWER) for check in checks)
             alike &= len(reasons) == 1 and question.outcome not in (Outcome.PARTIAL, Outcome.NOT_RUN)
             groups.setdefault(reasons.pop() if alike else question.id, []).append(question)
@@ -123,13 +123,13 @@ def group_failures(report: Report) -> list[list[QuestionResult]]:
 
 
 def explain_common_failure(report: Report) -> list[str]:
-    """Return what to say when everything failed alike, as when the file cannot be loaded; otherwise nothing."""
+    """Return the explanation if everything failed for one reason, such as a file that cannot be loaded; otherwise nothing."""
     check = find_common_failure(report)
     return ["", ONE_REASON, *_body(check)] if check else []
 
 
 def find_common_failure(report: Report) -> CheckResult | None:
-    """Return a check that stands for all when everything failed alike, otherwise None."""
+    """Return one check that stands for all if everything failed for one reason, otherwise None."""
     checks = report.checks
     tried = all(check.outcome not in (Outcome.PASSED, Outcome.NOT_RUN, Outcome.GRADER_ERROR) for check in checks)
     if len(report.questions) < 2 or not tried or len({check.message for check in checks}) > 1 or checks[0].unwritten:
@@ -138,16 +138,16 @@ def find_common_failure(report: Report) -> CheckResult | None:
 
 
 def is_unfinished(report: Report, question: QuestionResult) -> bool:
-    """Return whether a question is begun, and its code still meets an error of the stub."""
+    """Return whether a question is in progress: begun, but its code still raises an error of the stub."""
     return any(check.question == question.id and _meets_stub(check) for check in report.checks)
 
 
 def _meets_stub(check: CheckResult) -> bool:
-    return check.unwritten and check.outcome is not Outcome.NOT_RUN  # which is what nobody has begun
+    return check.unwritten and check.outcome is not Outcome.NOT_RUN  # that is, not begun
 
 
 def list_unwritten(report: Report) -> list[tuple[QuestionResult, str]]:
-    """Return the questions that are still the stub, each with what is to be written."""
+    """Return the questions that are still the stub, each with its task."""
     found = []
     for question in report.questions:
         if question.outcome is Outcome.NOT_STARTED:
@@ -168,19 +168,19 @@ def _headline(check: CheckResult) -> str:
 
 
 def describe_outcome(report: Report, question: QuestionResult) -> tuple[str, str]:
-    """Return the mark and the word for what became of a question: begun and not finished is neither failed nor untouched."""
+    """Return the mark and the word for the outcome of a question; an unfinished one is neither failed nor not started."""
     if question.outcome is Outcome.NOT_STARTED and is_unfinished(report, question):
         return UNFINISHED
     return choose_outcome_mark(question.outcome), question.outcome.value
 
 
 def choose_outcome_mark(outcome: Outcome) -> str:
-    """Return the one character that stands for an outcome."""
+    """Return the mark for an outcome, one character."""
     return MARKS.get(outcome, "✗")
 
 
 def _waits(question: QuestionResult, checks: list[CheckResult]) -> bool:
-    """Return whether a question was not run, for one reason that may be shown."""
+    """Return whether a question was not run, for a single reason that may be shown."""
     known = all(check.cause is not Cause.NONE for check in checks)
     return known and question.outcome is Outcome.NOT_RUN and len({check.message for check in checks}) == 1
 
@@ -224,13 +224,13 @@ def _body(check: CheckResult) -> list[str]:
 
 
 def make_closing_lines(report: Report) -> list[str]:
-    """Return the last lines: what to fix first, and the points with what they do not include."""
+    """Return the last lines: what to fix first, the points, and what they do not include."""
     verb, question = find_next_step(report)
     return [*([f"{verb}: {question.id} ({question.title})"] if question else []), *describe_total(report)]
 
 
 def find_next_step(report: Report) -> tuple[str, QuestionResult | None]:
-    """Return a verb and the question to go on with, or None when there is nothing to do, or one reason explains it all."""
+    """Return a verb and the question to continue with; None if nothing is left to do, or one reason explains all failures."""
     first = next(iter(list_open_questions(report)), None)
     if first is None or find_common_failure(report):
         return "", None
@@ -242,9 +242,9 @@ def find_next_step(report: Report) -> tuple[str, QuestionResult | None]:
 
 
 def list_open_questions(report: Report) -> list[QuestionResult]:
-    """Return the questions in which something is to be written or mended, what to do first at the front.
+    """Return the questions that are not finished or that fail, in the order in which to work on them.
 
-    What is begun comes first: a student who works on it must not be sent away. What brings no points comes last.
+    Questions in progress come first: a student must not be sent away from them. Questions without points come last.
     """
     closed = (Outcome.PASSED, Outcome.NOT_RUN, Outcome.GRADER_ERROR)
     wrong = {check.question for check in report.checks if check.outcome not in closed or check.unwritten}
@@ -258,7 +258,7 @@ def list_open_questions(report: Report) -> list[QuestionResult]:
     def place(question: QuestionResult) -> tuple[bool, int]:
         if question.outcome is not Outcome.NOT_STARTED:
             return not question.max_points, 1
-        # Of a class of which another method fails, nobody knows which blanks are begun: so what fails comes first.
+        # If another method of the class fails, it is unknown which blanks are begun, so failures come first.
         return not question.max_points, 0 if is_unfinished(report, question) and _owner(question) not in failing else 2
 
     return sorted(left, key=place)
@@ -269,7 +269,7 @@ def _owner(question: QuestionResult) -> str:
 
 
 def describe_total(report: Report) -> list[str]:
-    """Return the points, what they do not include, and what must be known about this run."""
+    """Return the points, what they do not include, and remarks on this run."""
     kind = " + ".join(report.suites)
     lines = [f"{kind} checks: {report.points:g}/{report.max_points:g} points"]
     if entries := report.leaderboard():
@@ -291,5 +291,5 @@ def describe_total(report: Report) -> list[str]:
 
 
 def describe_score(question: QuestionResult) -> str:
-    """Return the points of a question, of how many."""
+    """Return the earned and the maximum points of a question."""
     return f"{question.points:g}/{question.max_points:g}"

@@ -99,6 +99,7 @@ def toy(built_toy: Path, tmp_path: Path) -> Path:
     root = Path(shutil.copytree(built_toy, tmp_path / "toy"))
     (root / "export").mkdir()
     shutil.copy(root / SOLUTION, root / "export" / "ada.py")
+    (root / "late.toml").write_text('[late]\nextensions_file = "extensions.csv"\n')
     return root
 
 
@@ -137,6 +138,7 @@ def ends_well(run: Callable[[], int], capfd: pytest.CaptureFixture[str], *allowe
 
 CLASS_READERS = {
     "a policy that only scores": ("policy.toml", ("regrade", "{toy}/class", "--policy", "{toy}/policy.toml")),
+    "a table of extensions": ("extensions.csv", ("regrade", "{toy}/class", "--policy", "{toy}/late.toml")),
     "the course": ("class/course.json", ("regrade", "{toy}/class")),
     "a result": ("class/results/{result}", ("regrade", "{toy}/class")),
 }

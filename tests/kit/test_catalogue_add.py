@@ -132,11 +132,11 @@ def test_what_hidden_checks_alone_see_is_declared_so(add: Add, toy: Path) -> Non
     ("text", "words"),
     [
         ("def total(values):\n    return sum(values, 0.0)\n", "passes all 3 checks"),
-        (ADDS_ONE, "in the catalogue already: begins_with_one"),
+        (ADDS_ONE, "the catalogue already has this mistake: begins_with_one"),
         (NAMES, "NameError: name 'summ' is not defined (exception)"),
         (LATE, "(timeout)"),
-        (CHANCE, "each check that fails sees something else each time"),
-        ('def total(values):\n    raise NotImplementedError("total: return the sum of all values")\n', "nothing is written"),
+        (CHANCE, "each failed check sees something different in every run"),
+        ('def total(values):\n    raise NotImplementedError("total: return the sum of all values")\n', "still the stub here"),
         ("def total(:\n", "not valid Python"),
         ("x = 1\n", "has no 'total'"),
         (f"def total(values):\n    return {'(' * 5_000}{')' * 5_000}\n", "parenthes"),
@@ -155,7 +155,7 @@ def test_what_is_declared_but_not_built_yet_is_known(add: Add) -> None:
     """Catches: two entries of one mistake, added one after the other."""
     assert add(HALVED)[0] == 0
     code, said, _ = add("def total(v):\n    return 0.5 * sum(v)\n", id="second")
-    assert (code, "mistakes.py has it already: new_one; run `build toy`" in said) == (2, True)
+    assert (code, "mistakes.py already has this mistake: new_one; run `build toy`" in said) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_what_is_declared_but_not_built_yet_is_known(add: Add) -> None:
         ({"id": "lambda"}, "cannot be called 'lambda'"),
         ({"id": ""}, "--id is missing"),
         ({"question": "totall"}, "there is no question 'totall'; there are: total, spread, both"),
-        ({"question": "both"}, "runs several questions together"),
+        ({"question": "both"}, "tests several questions together"),
     ],
 )
 def test_what_is_asked_for_wrongly_is_refused_at_once(add: Add, options: dict[str, str], words: str) -> None:

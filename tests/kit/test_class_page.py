@@ -19,7 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.assignment import Assignment, AssignmentFiles, Question, QuestionPoints
-from grader.course import classpage, feedback, policy, scoring, summary
+from grader.course import classpage, feedback, policy, publishing, scoring, summary
+from grader.course.classpage import ClassFiles
+from grader.course.feedback import Account
+from grader.course.handed_in import collect_code
 from grader.course.insight import MAX_BINS, ClassInsight, QuestionInsight, analyze_results, make_histogram_bins
 from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
 from grader.course.similarity import SimilarPair
@@ -134,7 +137,7 @@ class Planted:
         return analyze_results(self.course(), self.results)
 
     def page(self, pairs: Iterable[SimilarPair] = ()) -> str:
-        return classpage.render(self.shown(), list(pairs))
+        return classpage.render(self.shown(), ClassFiles(list(pairs)))
 
 
 def planted() -> Planted:
@@ -459,22 +462,25 @@ def test_links_lead_to_the_pages_of_students(tmp_path: Path) -> None:
     """A link is relative, and there is a page at its end."""
     made = planted()
     made.add("müller+1@x.edu")
-    written = classpage.write_pages(ResultsFolder(tmp_path), made.course(), made.results)
+    written = publishing.write_pages(ResultsFolder(tmp_path), made.course(), made.results, ClassFiles())
     told = Parsed((tmp_path / "class.html").read_text(encoding="utf-8"))
     places = {unquote(target) for target in told.all("href") if not target.startswith("#")}
-    assert places == {f"students/{name}.html" for name, result in made.results.items() if result}
+    graded = [name for name, result in made.results.items() if result]
+    assert places == {f"staff/{name}.html" for name in graded}
     assert all((tmp_path / place).is_file() for place in places)
     assert {target[1:] for target in told.all("href") if target.startswith("#")} <= set(told.all("id"))
-    assert set(written) == {tmp_path / "class.html", *(tmp_path / place for place in places)}
+    theirs = {tmp_path / "students" / f"{name}.html" for name in graded}
+    assert set(written) == {tmp_path / "class.html", *(tmp_path / place for place in places), *theirs}
 
 
 def test_only_what_changes_is_written(tmp_path: Path) -> None:
     """A rerun must not make a sync of three thousand files."""
     made, folder = planted(), ResultsFolder(tmp_path)
-    classpage.write_pages(folder, made.course(), made.results)
-    assert classpage.write_pages(folder, made.course(), made.results) == []
-    scores = {"right_0": ["10 of 10 points", "two days late: -2, makes 8"]}
-    assert classpage.write_pages(folder, made.course(), made.results, scores=scores) == [tmp_path / "students" / "right_0.html"]
+    publishing.write_pages(folder, made.course(), made.results, ClassFiles())
+    assert publishing.write_pages(folder, made.course(), made.results, ClassFiles()) == []
+    files = ClassFiles(accounts={"right_0": Account(["10 of 10 points", "two days late: -2, makes 8"])})
+    theirs = [tmp_path / part / "right_0.html" for part in ("students", "staff")]
+    assert publishing.write_pages(folder, made.course(), made.results, files) == theirs
     assert "two days late: -2, makes 8" in (tmp_path / "students" / "right_0.html").read_text(encoding="utf-8")
 
 
@@ -489,7 +495,7 @@ def test_partners_read_nothing_of_each_other(tmp_path: Path) -> None:
     text = '[[adjustments]]\nstudent = "bob@x"\npoints = -4\nreason = "a hearing"\n'
     first = course.model_copy(update={"entries": course.entries[:1]})
     told = summary.explain_scores(first, scoring.score_class(first, made.results, policy.parse_policy(text, "p")))
-    classpage.write_pages(ResultsFolder(tmp_path), first, made.results, scores=told)
+    publishing.write_pages(ResultsFolder(tmp_path), first, made.results, ClassFiles(accounts=told))
     pages = {path.stem: path.read_text(encoding="utf-8") for path in (tmp_path / "students").iterdir()}
     assert sorted(pages) == ["team", "team~1", "team~2"]
     assert [name for name, page in pages.items() if "a hearing" in page] == ["team~2"]
@@ -498,11 +504,12 @@ def test_partners_read_nothing_of_each_other(tmp_path: Path) -> None:
     assert "Score: on a separate page" in pages["team"]
     same = summary.explain_scores(first, scoring.score_class(first, made.results, policy.parse_policy("", "p")))
     assert list(same) == ["team"]
-    classpage.write_pages(ResultsFolder(tmp_path), first, made.results, scores=same)
+    publishing.write_pages(ResultsFolder(tmp_path), first, made.results, ClassFiles(accounts=same))
     assert [path.name for path in (tmp_path / "students").iterdir()] == ["team.html"], "nothing is left of the others"
-    classpage.write_pages(ResultsFolder(tmp_path), first, {})
+    publishing.write_pages(ResultsFolder(tmp_path), first, {}, ClassFiles())
     assert [path.name for path in (tmp_path / "students").iterdir()] == ["team.html"], "another shard has just written it"
-    classpage.write_pages(ResultsFolder(tmp_path), course.model_copy(update={"entries": course.entries[1:]}), made.results)
+    rest = course.model_copy(update={"entries": course.entries[1:]})
+    publishing.write_pages(ResultsFolder(tmp_path), rest, made.results, ClassFiles())
     assert [path.name for path in (tmp_path / "students").iterdir()] == ["pair.html"], "the other has left the class"
 
 
@@ -515,14 +522,13 @@ def test_older_submissions_count_nowhere(tmp_path: Path) -> None:
     course = made.course().model_copy(update={"entries": entries})
     rows = scoring.score_class(course, made.results, policy.parse_policy("", "p"))
     assert [row.entry for row in rows] == ["two"]
-    classpage.write_pages(
-        ResultsFolder(tmp_path), course, made.results, (), summary.explain_scores(course, rows), {"one"}, True
-    )
+    files = ClassFiles(accounts=summary.explain_scores(course, rows), older={"one"}, scored=True)
+    publishing.write_pages(ResultsFolder(tmp_path), course, made.results, files)
     page = Parsed((tmp_path / "class.html").read_text(encoding="utf-8")).text
-    assert "1 older submission of students who submitted again: left out here." in page
+    assert "1 submission of students of whom another one counts: left out here." in page
     assert "a class of 1" in page
-    assert "Scores after the policy are in gradebook.csv." in page
-    assert "none: a newer submission counts, not this one" in (tmp_path / "students" / "one.html").read_text(encoding="utf-8")
+    assert "Scores after the policy and adjustments are in gradebook.csv." in page
+    assert "none: another submission counts, not this one" in (tmp_path / "students" / "one.html").read_text(encoding="utf-8")
 
 
 def test_what_was_not_read_is_named() -> None:
@@ -632,7 +638,7 @@ def test_students_see_their_own_and_nothing_hidden(tmp_path: Path) -> None:
     """No name, message or signature of a hidden check, no name of a mistake, nobody else."""
     made = planted()
     made.add("mine", who="Ada Lovelace", c=mistaken("minus_one"), e=wrong(message="expected 42", detail="in the judge"))
-    classpage.write_pages(ResultsFolder(tmp_path), made.course(), made.results)
+    publishing.write_pages(ResultsFolder(tmp_path), made.course(), made.results, ClassFiles())
     text = (tmp_path / "students" / "mine.html").read_text(encoding="utf-8")
     for word in ("secret", "expected 42", "in the judge", "like minus_one", "minus_one", "Is it one?", "signature", "right_0"):
         assert word not in text, word
@@ -649,7 +655,7 @@ def test_hostile_lines_of_a_score_are_text() -> None:
     """The reason for an extension may have been copied from a mail."""
     made = hostile()
     result = made.result("right_0")
-    told = Parsed(feedback.render(result, ASSIGNMENT, [HOSTILE]))
+    told = Parsed(feedback.render(result, ASSIGNMENT, Account([HOSTILE])))
     assert not {"script", "img"} & {tag for tag, _ in told.elements}
     assert "{{ 7*7 }} {% raw %}" in told.text
 
@@ -739,8 +745,8 @@ def test_a_copy_in_an_odd_notebook_is_found(tmp_path: Path, form: str) -> None:
         layout="files",
         suite="t" * 64,
         environment="e" * 64,
-        submissions={},
+        submissions={"ann.py": "a" * 64, "zoe.ipynb": "z" * 64},
         entries=[WorklistEntry(id=path, path=path, students=(Person(name=path),)) for path in ("ann.py", "zoe.ipynb")],
     )
-    (pair,) = summary.find_similar_submissions(home, whole)
+    (pair,) = summary.find_similar_submissions(home, collect_code(home, whole, tmp_path / "results"))
     assert (pair.first, pair.second, pair.score) == ("ann.py", "zoe.ipynb", 1.0)

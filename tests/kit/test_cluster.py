@@ -141,7 +141,7 @@ def test_a_machine_refuses_what_is_not_the_clients(built_toy: Path, class_of_24:
     try:
         refused = hosting.run_shard(json.dumps(about), ["s00"])["refused"]
         assert refused.startswith(
-            f"{platform.node()}: the environment is not the client's: expected the hash 000000000000, found"
+            f"{platform.node()}: the environment here differs from the client's: expected the hash 000000000000, found"
         )
         first = grading_process()
         assert hosting.run_shard(json.dumps(about), ["s00"])["refused"] == refused
@@ -202,7 +202,7 @@ def test_a_poisonous_submission_takes_no_other_along(
     assert sizes[:2] == [12, 12]
     assert sizes[2:5] == [4, 3, 3]
     assert set(sizes[5:]) == {1}
-    assert "1 have no result: KilledWorker" in capsys.readouterr().err
+    assert "submissions without a result: 1; KilledWorker" in capsys.readouterr().err
     again = cluster.grade_on_cluster(job, run.list_ungraded_entries(job, job.course.entries), "here", None)
     assert (again.count, again.lost) == (1, ["s05"])
 

@@ -21,6 +21,7 @@ from grader.assignment import Assignment, UsageError
 from grader.course import gradebook, policy, rescore, scoring
 from grader.course.policy import Policy, parse_policy
 from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
+from grader.course.rules import read_rule_files
 from grader.course.scoring import Score, score_class, score_submission
 from grader.course.worklist import Person, WorklistEntry
 from grader.report.model import CheckResult, Outcome, Report, write_atomically
@@ -100,6 +101,11 @@ def made(text: str = "") -> Policy:
     return parse_policy(text, "policy.toml")
 
 
+def load(path: Path) -> Policy:
+    """Return the policy of a file, with its extensions."""
+    return read_rule_files(path).parse_policy(str(path))
+
+
 def definite(points: Decimal | None) -> Decimal:
     """Return points that are there."""
     assert points is not None
@@ -156,6 +162,13 @@ def policies(draw: st.DrawFn) -> Policy:
         rule["attempts"] = draw(
             st.sampled_from([{"at_most": 2, "beyond": "refused"}, {"at_most": 1, "beyond": "cost", "cost": Decimal("1.5")}])
         )
+    if draw(st.booleans()):
+        rule["drop"] = {"lowest": 1, "questions": draw(st.sampled_from([(), ("a", "loop.first")]))}
+        rule["weights"]["questions"] = {}  # so that there are enough to drop one
+        rule["weights"]["suites"] = {}
+        rule["faulty"] = []
+    if draw(st.booleans()):
+        rule["curve"] = {"kind": "square_root"}
     if draw(st.booleans()):
         amount = draw(st.decimals(-30, 30, places=2))
         rule["adjustments"] = [{"student": "ADA@x.edu", "points": amount, "reason": "r"}]
@@ -235,7 +248,7 @@ def test_no_number_before_grading_is_final(rule: Policy, fault: str | None) -> N
     assert [row[name] for name in ("Total", "Max Points", "a", "loop.first", "bonus")] == [""] * 5
     assert "no points yet" in row["Explanation"]
     (row,) = csv.DictReader(io.StringIO(gradebook.render_gradescope_csv(whole, [one])))
-    assert (row["Total Score"], row["Status"]) == ("", "Ungraded")
+    assert (row["Toys"], row["SID"]) == ("", "007")
     assert len(list(csv.reader(io.StringIO(gradebook.render_canvas_csv(whole, [one]))))) == 2, (
         "Canvas: only the points possible"
     )
@@ -509,7 +522,15 @@ def test_each_student_of_a_group_and_the_newest_of_several() -> None:
         ("Ada Lovelace", "submission_10", None, ("submission_9",)),  # the same time: the id that comes last
         ("Ada Lovelace", "submission_12", None, ()),  # a name alone does not make it hers
     ]
-    assert rows[0].explanation()[0] == "the newest submission counts, not submission_11"
+    assert rows[0].explanation()[:3] == [
+        "the newest of 2 submissions counts",
+        "submission_11 of 2026-02-28 22:59 +0000: no points yet, does not count",
+        "submission_9 of 2026-03-01 22:59 +0000: 19 points, counts",
+    ]
+    assert rows[1].explanation()[2:] == [
+        "submission_10 of 2026-03-01 22:59 +0000: no points yet, counts",
+        "there are no points yet: the submission is not graded yet",
+    ]
 
 
 def test_what_is_for_one_of_a_group_is_not_for_the_others() -> None:
@@ -581,7 +602,10 @@ def test_a_class_without_names() -> None:
             "late: expected either percent_per_day or points_per_day, found both",
         ),
         ("[late]\nmost_days = 1.5", "late.most_days: "),
-        ("[late]\n[[extensions]]\nstudent = 'x'\nreason = 'r'", "extensions.0: expected either days or until"),
+        (
+            "[late]\n[[extensions]]\nstudent = 'x'\nreason = 'r'",
+            "extensions.0: expected exactly one of days, minutes and until",
+        ),
         ("[late]\n[[extensions]]\nstudent = 'x'\ndays = 1", "extensions.0.reason: Field required"),
         ("[late]\n[[extensions]]\nstudent = 7\ndays = 1\nreason = 'r'", "extensions.0.student: Input should be a valid string"),
         ("[[extensions]]\nstudent = 'x'\ndays = 1\nreason = 'r'", "extensions: there is no [late]"),
@@ -590,7 +614,14 @@ def test_a_class_without_names() -> None:
             "[[extensions]]\nstudent = 'x'\nuntil = 2026-03-01T23:59:00+01:00\nreason = 'r'",
             "extensions.0.until: 2026-03-01 23:59:00+01:00 is before the deadline",
         ),
-        ("[attempts]\nat_most = 3", "attempts.beyond: Field required"),
+        ("[attempts]\nat_most = 3", 'attempts: expected beyond = "cost" or "refused" with at_most or per_day'),
+        ("[attempts]\ncounts = 'best'\nbeyond = 'refused'", "attempts: expected beyond"),
+        ("[attempts]\ncounts = 'first'", "attempts.counts: Input should be 'newest' or 'best'"),
+        ("[curve]\nkind = 'mean'", 'curve: expected a mean with kind = "mean"'),
+        ("[curve]\nkind = 'square_root'\nmean = 70", 'curve: expected a mean with kind = "mean"'),
+        ("[curve]\nkind = 'cubic'", "curve.kind: Input should be 'square_root' or 'mean'"),
+        ("[drop]\nlowest = 0", "drop.lowest: Input should be greater than or equal to 1"),
+        ("[late]\nextensions_file = '../e.csv'", "late: extensions_file: expected the name of a CSV file beside the policy"),
         ("[attempts]\nat_most = 3\nbeyond = 'cost'", "attempts: expected a cost above 0"),
         ("[attempts]\nper_day = 3\nbeyond = 'refused'", "attempts.per_day: set zone"),
         ("[[faulty]]\nthen = 'full'\nreason = 'r'", "faulty.0: expected either question or check"),
@@ -605,7 +636,7 @@ def test_a_wrong_policy_names_the_field(tmp_path: Path, text: str, said: str) ->
     path = tmp_path / "policy.toml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError) as caught:
-        policy.load_policy(path)
+        load(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert said in str(caught.value)
 
@@ -613,12 +644,12 @@ def test_a_wrong_policy_names_the_field(tmp_path: Path, text: str, said: str) ->
 def test_a_policy_that_cannot_be_read(tmp_path: Path) -> None:
     """What is missing, or no text, is said; the mark that Windows' editor sets is no fault."""
     with pytest.raises(UsageError, match="cannot be read"):
-        policy.load_policy(tmp_path / "none.toml")
+        load(tmp_path / "none.toml")
     (tmp_path / "p.toml").write_bytes(b"reason = '\xff'")
     with pytest.raises(UsageError, match="not UTF-8"):
-        policy.load_policy(tmp_path / "p.toml")
+        load(tmp_path / "p.toml")
     (tmp_path / "p.toml").write_bytes(b"\xef\xbb\xbfout_of = 7\r\n")
-    assert policy.load_policy(tmp_path / "p.toml").out_of == 7
+    assert load(tmp_path / "p.toml").out_of == 7
 
 
 @pytest.mark.parametrize(
@@ -627,6 +658,9 @@ def test_a_policy_that_cannot_be_read(tmp_path: Path) -> None:
         ("[weights.questions]\nb = 2", "weights.questions.b: the class has no 'b'; there are: a, bonus, loop.first"),
         ("[extra]\nquestions = ['x']", "extra.questions.0"),
         ("[extra]\nchecks = ['x']", "extra.checks.0"),
+        ("[drop]\nlowest = 1\nquestions = ['b']", "drop.questions.0: the class has no 'b'"),
+        ("[drop]\nlowest = 3", "drop.lowest: expected less than the number of questions to choose from, 3; found 3"),
+        ("[curve]\nkind = 'mean'\nmean = 26", "curve.mean: 26 is above the maximum of 25 points"),
         ("[[faulty]]\ncheck = 'x'\nthen = 'out'\nreason = 'r'", "faulty.0.check"),
         ("out_of = 5\n[extra]\nquestions = ['a', 'loop.first', 'bonus']", "out_of: there are no points to scale"),
     ],
@@ -705,10 +739,13 @@ def test_gradebooks_by_column() -> None:
     assert first["Explanation"] == "; ".join(rows[0].explanation())
     assert (second["Total"], second["passed"], second["Status"]) == ("", "", "pending")
     table = list(csv.reader(io.StringIO(gradebook.render_gradescope_csv(whole, rows))))
-    assert table[0][:7] == ["First Name", "Last Name", "SID", "Email", "Total Score", "Max Points", "Status"]
-    assert table[0][7:] == ["Submission ID", "Submission Time", "Submission Count"]
-    assert table[1] == ["Ada", "Lovelace", "007", "ada@x.edu", "76", "100", "Graded", "44", "2026-03-01 22:59:00 +0000", "2"]
-    assert table[2] == ["Bob", "", "8", "bob@x.edu", "", "", "Ungraded", "45", "", "1"]
+    assert table[0][:4] == ["First Name", "Last Name", "SID", "Email"]
+    assert table[0][4:] == ["Toys", "Toys - Max Points", "Toys - Submission Time", "Toys - Lateness (H:M:S)"]
+    assert table[1] == ["Ada", "Lovelace", "007", "ada@x.edu", "76", "100", "2026-03-01 22:59:00 +0000", ""]
+    assert table[2] == ["Bob", "", "8", "bob@x.edu", "", "100", "", ""]
+    late = score_class(whole, {}, made("[late]\ndeadline = 2026-02-28T21:58:53Z"))
+    table = list(csv.reader(io.StringIO(gradebook.render_gradescope_csv(whole, late))))
+    assert [row[-1] for row in table[1:]] == ["25:00:07", ""], "hours are not limited to a day"
     table = list(csv.reader(io.StringIO(gradebook.render_canvas_csv(whole, rows, "Toys (12)"))))
     assert table == [
         ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Toys (12)"],
@@ -804,8 +841,9 @@ def test_there_and_back(tmp_path_factory: pytest.TempPathFactory, one: Policy, o
     whole = course(entry("submission_1"), entry("submission_2", DUE + timedelta(days=9), BOB))
     results = {name: result(name, graded(WORK)) for name in ("submission_1", "submission_2")}
     first, second = score_class(whole, results, one), score_class(whole, results, other)
-    away = rescore._changes(first, first, second)
-    back = rescore._changes(second, second, score_class(whole, results, one))
+    away = rescore._changes(first, first, second, second)
+    again = score_class(whole, results, one)
+    back = rescore._changes(second, second, again, again)
     assert [(change.entry, change.after, change.before) for change in away] == [
         (change.entry, change.before, change.after) for change in back
     ]
@@ -838,7 +876,7 @@ def test_a_class_that_changed(folder: ResultsFolder) -> None:
     folder.write(result("submission_4", graded()))
     told = {one.entry: (one.before, one.after, one.why[0]) for one in rescore.rescore(folder)}
     assert told == {
-        "submission_4": (19, 25, "a newer submission counts, not submission_2"),
+        "submission_4": (19, 25, "another submission counts, not submission_2"),
         "submission_5": (None, None, "new in the class"),
         "submission_3": (None, None, "no longer in the class"),
     }
@@ -897,8 +935,8 @@ def test_lines_for_a_terminal(folder: ResultsFolder) -> None:
         "    + submitted 1 day late; 10 % of the points off per day (-1.9)",
         "1 of 3 scores changed",
         "1 without points (pending): submission_3; run `course` again, then `regrade`",
-        "the policy names students without a score: bbo@x.edu; check the spelling. "
-        "The id of a submission is valid only until a newer submission counts",
+        "the policy names students without a score: bbo@x.edu (do you mean bob@x.edu?); check the spelling. "
+        "The id of a submission is valid only while that submission counts",
         f"wrote scores.json, gradebook.csv, gradescope.csv, canvas.csv, policy.toml to {folder.path}",
     ]
 
@@ -923,10 +961,12 @@ def test_the_page_shows_every_field() -> None:
     parts: dict[type[BaseModel], str] = {
         policy.Weights: "weights",
         policy.ExtraCredit: "extra",
-        policy.AttemptLimits: "attempts",
+        policy.Attempts: "attempts",
+        policy.DropLowest: "drop",
+        policy.Curve: "curve",
     }
     assert not any(missing(kind, fields[name]) for kind, name in parts.items())
     assert missing(policy.LatePenalty, fields["late"]) == {"points_per_day"}
     assert missing(policy.FaultyItem, fields["faulty"][0]) == {"check"}
-    assert missing(policy.Extension, fields["extensions"][0]) == {"until"}
+    assert missing(policy.Extension, fields["extensions"][0]) == {"minutes", "until"}
     assert not missing(policy.Adjustment, fields["adjustments"][0])

@@ -177,7 +177,7 @@ def test_q_leaves_without_a_traceback(toy) -> None:
 def test_what_passes_can_be_looked_at() -> None:
     """Nothing wrong is no reason to refuse: the first case of the question is taken, and it is said that it passes."""
     done = debug("get_advantages", SOLUTION, "c\n")
-    assert "Every check that was run passes" in done.stdout
+    assert "All checks that ran pass" in done.stdout
     assert "case advantages_hand_table" in done.stdout
     assert "advantages = [[0.387298]" in done.stdout.partition("What the grader sees")[2]
 

@@ -187,7 +187,7 @@ SLIPS = {
         "assignments/toy/submitted.py",
         None,
         "# more\n",
-        "assignments/toy/submitted.py:0: stale: solutions/toy/submitted.py makes another stub",
+        "assignments/toy/submitted.py:0: stale: solutions/toy/submitted.py makes a different stub",
     ),
 }
 
@@ -251,7 +251,8 @@ def test_doctor_says_all_at_once(toy: Path, command_line: Callable[..., int], ca
     said = capfd.readouterr().out.splitlines()
     assert len(said) == 6, said  # the case that the check no longer names is used by none
     assert said[-1] == (
-        "toy: 5 found. Next: change these files, `python -m grader build toy`, then `python -m grader verify toy`"
+        "toy: faults found: 5. Next: correct these files, "
+        "then run `python -m grader build toy`, then `python -m grader verify toy`"
     )
     assert all(line.partition(":")[2].partition(":")[0].isdecimal() for line in said[:-1])
 
@@ -276,13 +277,13 @@ def test_build_and_verify_begin_with_it(toy: Path, command_line: Callable[..., i
     assert command_line("build", "toy", root=toy) == USAGE
     said = capfd.readouterr().err
     assert said.startswith(
-        "error: nothing was built, 2 found:\n  tests/hidden/test_toy.py:6: test_nothing_to_add is about 'totl'"
+        "error: nothing was built; faults found: 2\n  tests/hidden/test_toy.py:6: test_nothing_to_add is about 'totl'"
     )
     assert {path: path.read_bytes() for path in toy.rglob("*.json")} == before
     assert command_line("verify", "toy", root=toy) == 1
     said = capfd.readouterr().out
     assert "FAULT toy: solutions/toy/mistakes.py:33: scale_ignored: 'values' stands" in said
-    assert "toy: not proven, 2 found:" in said
+    assert "toy: not proven; faults found: 2" in said
 
 
 def test_an_answer_that_is_not_a_number_names_its_case(toy: Path, command_line: Callable[..., int], capfd) -> None:
@@ -290,9 +291,7 @@ def test_an_answer_that_is_not_a_number_names_its_case(toy: Path, command_line: 
     slip(toy, SOLUTION, "    return result", '    return result if len(values) < 9 else float("nan")')
     assert command_line("build", "toy", root=toy) == USAGE
     assert "case many_values: the solution answers with NaN, with which no answer agrees" in capfd.readouterr().out
-    assert "tests/visible/answers/toy.json:0: the answer of case many_values holds NaN, with which no other agrees" in inspect(
-        toy
-    )
+    assert "tests/visible/answers/toy.json:0: the answer of case many_values holds NaN, which equals no answer" in inspect(toy)
     slip(toy, SOLUTION, 'float("nan")', '__import__("numpy").array([float("nan")])')
     assert command_line("build", "toy", root=toy) == USAGE
     assert "case many_values: the solution answers with NaN or infinity in total, which" in capfd.readouterr().err

@@ -171,7 +171,10 @@ def test_what_could_not_be_built_is_not_written(toy: Path, command_line: Callabl
     path.write_text(path.read_text().replace('@mistake("total", hint="Which', '@mistake("totals", hint="Which'))
     before = read(toy)
     assert command_line("rename", "toy", "total", DISTINCT, "--apply", root=toy) == USAGE
-    assert "could not be built then: mistakes.py: last_value_left_out: there is no question 'totals'" in capfd.readouterr().err
+    assert (
+        "renamed files cannot be built: mistakes.py: last_value_left_out: there is no question 'totals'"
+        in capfd.readouterr().err
+    )
     path.write_text("def (:\n")
     before = read(toy)
     assert command_line("rename", "toy", "total", DISTINCT, "--apply", root=toy) == USAGE

@@ -90,9 +90,9 @@ def test_any_change_after_the_proof_is_named(kit: Path, file: str) -> None:
     (kit / file).write_text(text.replace(old, new), encoding="utf-8")
     (gap, *_) = gaps(kit)
     expected = {
-        "cases": "tests/visible/answers/toy.json is stale: cases.py makes other inputs of many_values",
+        "cases": "tests/visible/answers/toy.json is stale: cases.py makes different inputs for many_values",
         "mistakes": "tests/visible/mistakes/toy.json is stale: "
-        "mistakes.py has another question or hint, or none, of scale_ignored",
+        "mistakes.py has a different question or hint for scale_ignored, or none",
     }
     assert gap == expected.get(Path(file).stem, f"changed since the last `verify`: {file}")
 
@@ -101,7 +101,7 @@ def test_a_stub_behind_its_solution_is_stale(kit: Path) -> None:
     """Catches: students who get the stub of last week."""
     stub = kit / "assignments" / "toy" / "submitted.py"
     stub.write_text(stub.read_text(encoding="utf-8").replace("YOUR CODE", "OUR CODE"), encoding="utf-8")
-    assert gaps(kit) == ["assignments/toy/submitted.py is stale: solutions/toy/submitted.py makes another stub"]
+    assert gaps(kit) == ["assignments/toy/submitted.py is stale: solutions/toy/submitted.py makes a different stub"]
 
 
 def test_a_change_taken_back_is_none(kit: Path) -> None:
@@ -209,12 +209,12 @@ def test_records_speak_for_a_suite_until_it_changes(kit: Path) -> None:
     text = catalogue.read_text(encoding="utf-8")
     catalogue.write_text(f'{text}\n\n@alternative("total")\ndef one_more(values):\n    return sum(list(values))\n')
     assert gaps(kit) == [
-        "changed since the proof in tests/proof/toy.jsonl, which has no record that fits of alternative one_more"
+        "changed since the proof in tests/proof/toy.jsonl, which has no matching record of alternative one_more"
     ]
     catalogue.write_text(text)
     kept = [line for line in lines if "product" not in line]
     records.write_text("\n".join([first, *kept]))
-    assert "no record that fits of" in gaps(kit)[0]
+    assert "no matching record of" in gaps(kit)[0]
     records.write_text("\n".join([first, *lines]) + "\n")
     checks = kit / "tests" / "visible" / "test_toy.py"
     checks.write_text(checks.read_text(encoding="utf-8").replace('expect("three_values")', 'expect("three_values", rtol=0.1)'))
@@ -238,7 +238,7 @@ def test_a_mistake_without_a_record_in_the_answers_is_stale(kit: Path) -> None:
     more = '\n\n@mistake("total", hint="Is it the mean?")\ndef mean(values):\n    return sum(values) / len(values)\n'
     catalogue.write_text(catalogue.read_text(encoding="utf-8") + more)
     assert gaps(kit) == [
-        "tests/visible/mistakes/toy.json is stale: mistakes.py has mean, which it has not (`verify` says if no check sees them)"
+        "tests/visible/mistakes/toy.json is stale: it lacks mean of mistakes.py (`verify` reports mistakes that no check sees)"
     ]
     build(kit, "toy")
     assert "changed since the last `verify`" in gaps(kit)[0]
@@ -267,6 +267,6 @@ def test_assignments_of_the_repository_count_as_proven(name: str) -> None:
     """Catches: a rule by which only mutants, or this machine, prove an assignment whose records are in the repository."""
     home = AssignmentFiles(ROOT, name)
     found = find_gaps(home)
-    if any("has no record that fits" in gap and "other trials" in gap for gap in found):
+    if any("has no matching record" in gap and "other trials" in gap for gap in found):
         pytest.skip(f"the kit or the suite has changed since the records were made: {found[0]}")
     assert found == []

@@ -1,4 +1,4 @@
-"""What runs on Autolab: it grades the file that Autolab lays down, and prints the result as the last line."""
+"""Runs on Autolab: grades the submitted file and prints the result as the last line."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from grader.platforms.entry import grade_to_text
 def main(handin: Path, require_level: str = "basic") -> int:
     """Grade the submitted file and print the result once, last.
 
-    It is printed when nothing of a submission runs any more. Autolab believes the last line of
-    stdout, so until then nothing can reach it, and nothing comes after. If the grader itself fails,
-    it ends without that line: Autolab records no score then.
+    Autolab believes the last line of stdout. So the result is printed only when no code of the
+    submission runs any more, and nothing is printed after it. If the grader itself fails, that
+    line is missing, and Autolab records no score.
 
     Args:
         require_level: The isolation level below which nothing is graded.
     """
-    stdout = os.dup(1)  # not inherited by what is started from here on
+    stdout = os.dup(1)  # not inherited by processes that are started from here on
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
 

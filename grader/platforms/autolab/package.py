@@ -24,7 +24,7 @@ from grader.packing.release import make_zip, open_for_packing
 from grader.platforms.autolab.report import list_problems
 
 ENTRY = "run"
-START = 60  # seconds for what is not the checks' budget
+START = 60  # seconds beyond the checks' budget
 
 MAKEFILE = """\
 # Autolab runs `make -f autograde-Makefile` next to autograde.tar and the submission. The last printed line is the result, so
@@ -119,7 +119,7 @@ def collect_package_files(home: AssignmentFiles, require_level: str = "basic") -
 
 
 def name_handin(assignment: Assignment) -> str:
-    """Return the name of the one file that is handed in: a zip where something may be attached."""
+    """Return the name of the submitted file: a zip if files may be attached."""
     return "handin.zip" if assignment.attachments else assignment.submission
 
 
@@ -149,5 +149,5 @@ def _points(place: Path, content: dict[str, bytes], assignment: Assignment, sour
     scores: dict[str, float] = json.loads(printed.splitlines()[-1])["scores"]
     known = list_problems(assignment)
     if unknown := scores.keys() - known.keys():
-        raise UsageError(f"nothing was written: there is no problem {', '.join(unknown)}")
+        raise UsageError(f"nothing was written: the assessment has no problem {', '.join(unknown)}")
     return sum(scores.values())

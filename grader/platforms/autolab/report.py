@@ -1,4 +1,4 @@
-"""The report as an Autolab autograder prints it: for reading, then formatted feedback, then the scores as the last line."""
+"""The report as an Autolab autograder prints it: text for people, then formatted feedback, then the scores as the last line."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from grader.report.model import HIDDEN_CHECKS, Outcome, Report
 from grader.report.shared import describe_check, explain_not_final, fold_hidden_checks
 from grader.report.text import LENGTHS, render_to_fit, sanitize
 
-MAX_BYTES = 500_000  # Tango cuts what is longer than a megabyte, and the scores stand at the end
+MAX_BYTES = 500_000  # Tango cuts output above a megabyte, and the scores come last
 GRADER = "The grader"  # no question is called that: ids have no spaces
 
 
 def render(report: Report, assignment: Assignment | None = None) -> str:  # noqa: ARG001 - as of every platform
-    """Return all of stdout. Autolab itself reads nothing but the last two lines, which are made here."""
+    """Return the whole stdout. Autolab itself reads only the last two lines."""
 
     def text(longest: int) -> str:
         lines = [json.dumps(line, allow_nan=False) for line in (render_feedback(report, longest), render_scores(report))]
@@ -29,13 +29,13 @@ def render_scores(report: Report) -> dict[str, Any]:
     """Return the last line: the points of each question's visible checks, of all hidden ones, and the scoreboard's row."""
     shown = fold_hidden_checks(report)
     entries = [entry.value for entry in shown.leaderboard()]
-    # A question without points is no problem in Autolab; see `list_problems`.
+    # A question without points has no problem in Autolab; see `list_problems`.
     points = {question.id: question.points for question in shown.questions if question.max_points}
     return {"scores": points, "scoreboard": [shown.points, *entries]}
 
 
 def render_feedback(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
-    """Return the line before it, "semantic" feedback: a stage for each question, in it a test for each check."""
+    """Return the line before the scores, "semantic" feedback: a stage for each question, with a test for each check."""
     shown = fold_hidden_checks(report)
     stages: dict[str, dict[str, Any]] = {}
     if problem := explain_not_final(shown):
@@ -44,7 +44,7 @@ def render_feedback(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]
         tests: dict[str, Any] = {}
         for check in (check for check in shown.checks if check.question == question.id):
             name = sanitize(check.title, 200)
-            # Two checks may have one title, a JSON object has a name once.
+            # Two checks may have the same title, but a JSON object has each name once.
             name = name if name not in tests else f"{name} ({len(tests) + 1})"
             tests[name] = {"passed": check.outcome is Outcome.PASSED}
             if text := sanitize(describe_check(check), longest):
@@ -54,7 +54,7 @@ def render_feedback(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]
 
 
 def list_problems(assignment: Assignment) -> dict[str, float]:
-    """Return the problems that an instructor makes in Autolab, by name, with their points."""
+    """Return the problems that an instructor creates in Autolab, by name, with their points."""
     worth = {question.id: question.points.visible for question in assignment.questions if question.points.visible}
     hidden = assignment.total("hidden")
     return worth | ({HIDDEN_CHECKS: hidden} if hidden else {})

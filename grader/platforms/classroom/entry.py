@@ -1,4 +1,4 @@
-"""What runs on GitHub Classroom: it grades the student's repository, and hands the result on as the step's output."""
+"""Runs on GitHub Classroom: grades the student's repository and writes the result as the step's output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grader.platforms.entry import grade_to_text
 
 
 def main() -> int:
-    """Grade the student's folder with the visible checks and hand the result on as the step's output `result`."""
+    """Grade the student's folder with the visible checks and write the step's output `result`."""
     from grader.platforms.classroom import report
 
     text = grade_to_text(None, report, ("visible",))

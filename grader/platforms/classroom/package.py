@@ -1,7 +1,7 @@
 """A template repository for GitHub Classroom, tried out with the workflow's own command before it is written.
 
-It holds what a student gets and no more: workflow and checks lie in the student's own repository, so there are no hidden
-checks, and a student can change what grades.
+It contains only what students get: workflow and checks are in the student's own repository. So there are no hidden checks, and
+students can change the checks.
 """
 
 from __future__ import annotations
@@ -95,18 +95,18 @@ def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
         options: name, and output (the folder for it).
 
     Raises:
-        UsageError: If one of them does not get the points that it must; nothing is written.
+        UsageError: If one of them does not get the expected points; nothing is written.
     """
     home = open_for_packing(root, options.name, options.draft)
     content = collect_repository_files(home)
     yield from try_out_package(home, ("visible",), lambda place, source: _points(place, content, home.assignment, source))
     yield write_folder(options.output / f"{options.name}-classroom", content)
-    yield f"graded there: {home.assignment.total('visible'):g} points, by visible checks, which students can change"
+    yield f"points on the platform: {home.assignment.total('visible'):g}, by visible checks, which students can change"
 
 
 def collect_repository_files(home: AssignmentFiles) -> dict[str, bytes]:
-    """Return the content of the repository by name: the student's folder, the workflow and what it runs."""
-    minutes = int(home.assignment.limits.budget // 60) + 11  # up to ten of them to install, without a cache
+    """Return the files of the repository by name: the student's folder, the workflow, and the program that it runs."""
+    minutes = int(home.assignment.limits.budget // 60) + 11  # up to ten minutes to install, without a cache
     mine = {
         WORKFLOW: STEPS.format(minutes=minutes, command=COMMAND).encode(),
         ENTRY: GRADE.format(refusal=f"result={render_refusal(STOPPED, home.assignment)}").encode(),

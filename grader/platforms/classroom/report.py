@@ -12,7 +12,7 @@ from grader.report.model import CheckResult, Outcome, Report
 from grader.report.shared import describe_check, explain_not_final, fold_hidden_checks
 from grader.report.text import LENGTHS, render_to_fit, sanitize
 
-# The reporter gets the result in an environment variable, and Linux starts nothing with one of 128 kB or more.
+# The reporter gets the result in an environment variable, which Linux limits to 128 kB.
 MAX_BYTES = 96_000
 ERRORS = (Outcome.TIMEOUT, Outcome.MEMORY, Outcome.CRASHED, Outcome.GRADER_ERROR)
 
@@ -21,7 +21,7 @@ def render(report: Report, assignment: Assignment | None = None) -> str:  # noqa
     """Return the step output `result`: one line, base64 of the JSON of `result`."""
 
     def text(longest: int) -> str:
-        # ASCII alone, so that it does not matter how the reporter decodes it.
+        # ASCII only, so that the reporter's encoding does not matter.
         return (
             base64.b64encode(json.dumps(build_result(report, longest), allow_nan=False).encode("ascii")).decode("ascii") + "\n"
         )
@@ -30,7 +30,7 @@ def render(report: Report, assignment: Assignment | None = None) -> str:  # noqa
 
 
 def build_result(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
-    """Return the result: one test a visible check, one for all hidden ones; a report that is not final is an error."""
+    """Return the result: one test per visible check, one for all hidden checks; a report that is not final is an error."""
     shown = fold_hidden_checks(report)
     tests = [_test(check, longest) for check in shown.checks]
     if problem := explain_not_final(shown):
@@ -45,7 +45,7 @@ def build_result(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
 
 
 def render_refusal(message: str, assignment: Assignment) -> str:
-    """Return the step output when there was nothing to grade, with the points that there could have been."""
+    """Return the step output if nothing could be graded, with the maximum points."""
     test = _entry("the submission", "error", 0.0, _inert(message, 4_000))
     content = {"version": 1, "status": "error", "max_score": assignment.total("visible"), "tests": [test]}
     return base64.b64encode(json.dumps(content).encode("ascii")).decode("ascii") + "\n"
@@ -58,10 +58,10 @@ def _test(check: CheckResult, longest: int) -> dict[str, Any]:
 
 
 def _entry(name: str, status: str, score: float, message: str) -> dict[str, Any]:
-    place = {"test_code": "", "filename": "", "line_no": 0, "duration": 0}  # hidden or not, nothing of a check's code
+    place = {"test_code": "", "filename": "", "line_no": 0, "duration": 0}  # no code of a check, hidden or not
     return {"name": name, "status": status, "score": score, "message": message, **place}
 
 
 def _inert(text: str, longest: int) -> str:
-    """Return the text so that no line of it is a command to the runner, which reads what the reporter prints."""
+    """Return the text, changed so that the runner takes no line of it for a command."""
     return re.sub(r"(?m)^(\s*):(?=:)", r"\1: ", sanitize(text, longest)).replace("##[", "# #[")

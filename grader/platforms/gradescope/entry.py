@@ -1,4 +1,4 @@
-"""What runs on Gradescope: it grades what lies in its folders, and leaves results.json."""
+"""Runs on Gradescope: grades the submission in Gradescope's folders and writes results.json."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
             grades nothing).
 
     Raises:
-        UsageError: If a submission is not graded as it must be; then nothing is written.
+        UsageError: If a submission is not graded as expected; nothing is written.
     """
     home, wheels = open_for_packing(root, options.name, options.draft), options.wheels
     content = collect_autograder_files(home, options.require_level)
@@ -64,7 +64,7 @@ def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
 
 
 def collect_autograder_files(home: AssignmentFiles, require_level: str = "basic") -> dict[str, bytes]:
-    """Return the content of the zip by name: the student's folder and the hidden checks; no solution."""
+    """Return the files of the zip by name: the student's folder and the hidden checks, but no solution."""
     content = collect_server_files(home) | collect_platform_modules(home, "gradescope")
     return convert_to_unix_lines(
         content
@@ -88,7 +88,7 @@ def _notebook(source: str) -> str:
 
 
 def make_example_submissions(home: AssignmentFiles) -> dict[str, tuple[dict[str, str], float]]:
-    """Return what the zip is tried out with: by name, the files handed in and the points they must get."""
+    """Return the example submissions for the zip, by name: their files and the expected points."""
     name = home.assignment.submission
     solution = (home.solution / name).read_text(encoding="utf-8")
     total = home.assignment.total("visible") + home.assignment.total("hidden")
@@ -127,7 +127,7 @@ def _try_out(home: AssignmentFiles, data: bytes, offline: bool) -> Iterator[str]
 
 
 def _stage(work: Path, count: int, offline: bool) -> tuple[str, list[str], dict[str, str]]:
-    """Return where the try-out happens, its command and environment."""
+    """Return the place of the trial, its command and its environment."""
     script = textwrap.dedent("""\
         set -euo pipefail
         work="$1"; root="$2"; count="$3"
@@ -151,7 +151,7 @@ def _stage(work: Path, count: int, offline: bool) -> tuple[str, list[str], dict[
         namespaces = ["unshare", "--mount", "--propagation", "private", *(["--net"] if offline else [])]
         if subprocess.run([*namespaces, "true"], capture_output=True).returncode == 0:
             inside = [*namespaces, "bash", "-c", f"{mounts}\n{script}", "try-out", str(work), str(real[0]), str(count)]
-            # The mount points outlast the namespace, as empty folders.
+            # The mount points stay behind as empty folders.
             clear = '"$@"; code=$?; rmdir /autograder /opt/rl-grader 2>/dev/null; exit $code'
             where = f"at the real paths /autograder and /opt/rl-grader{', without a network' if offline else ''}"
             return where, ["bash", "-c", clear, "clear", *inside], environment

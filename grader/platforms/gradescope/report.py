@@ -1,7 +1,7 @@
 """The report as Gradescope's results.json (autograder specification, "Output Format").
 
-A student sees what Gradescope shows: of hidden checks title, points and outcome, when their visibility allows it. All text
-is declared as plain text, so that nothing a submission prints is rendered; beside a picture of curves it is escaped instead.
+Students see what Gradescope shows: title, points and outcome of hidden checks, if their visibility allows it. All text is
+declared as plain text, so that no output of a submission is rendered; next to a picture of curves it is escaped instead.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grader.report.shared import describe_check, remove_hidden_checks
 from grader.report.terminal import make_closing_lines
 from grader.report.text import sanitize
 
-MAX_OUTPUT = 90_000  # Gradescope cuts what is longer than 100,000 characters in the middle
+MAX_OUTPUT = 90_000  # Gradescope cuts the middle out of text above 100,000 characters
 
 
 def render(report: Report, assignment: Assignment, metadata: dict[str, str] | None = None) -> str:
@@ -27,7 +27,7 @@ def render(report: Report, assignment: Assignment, metadata: dict[str, str] | No
 
 
 def read_metadata(path: Path) -> dict[str, str]:
-    """Return id and time of a submission from submission_metadata.json; what is not there, or not as expected, is left out."""
+    """Return id and time of a submission from submission_metadata.json; missing or unexpected values are left out."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return {name: str(content[name])[:100] for name in ("id", "created_at") if name in content}
@@ -38,7 +38,7 @@ def read_metadata(path: Path) -> dict[str, str]:
 def build_results(report: Report, assignment: Assignment, metadata: dict[str, str] | None = None) -> dict[str, Any]:
     """Return the content of results.json.
 
-    It has one test a check, in the report's order, and no field that is not specified.
+    It has one test per check, in the report's order, and only fields that are specified.
 
     Args:
         metadata: From `read_metadata`; kept in extra_data, so that a policy for late work can be
@@ -77,7 +77,7 @@ def build_results(report: Report, assignment: Assignment, metadata: dict[str, st
 
 
 def render_refusal(message: str) -> str:
-    """Return the text of a results.json that holds nothing but a message and no points."""
+    """Return the text of a results.json with only a message and no points."""
     content = {"score": 0.0, "execution_time": 0.0, "output": _capped(sanitize(message)), "output_format": "text", "tests": []}
     return json.dumps(content, indent=1) + "\n"
 
@@ -97,9 +97,9 @@ def _test(check: CheckResult, assignment: Assignment, number: str) -> dict[str, 
         "visibility": assignment.question(check.question).hidden_visibility if hidden else "visible",
     }
     if check.outcome is Outcome.NOT_RUN and not check.max_points:
-        del test["status"]  # nothing was lost: neither of the two that there are is true
+        del test["status"]  # no outcome: neither passed nor failed is true
     if uri := picture.make_data_uri(check.curves):
-        # The one output that is no plain text: escaped, and the picture only where it fits, because half of one shows nothing.
+        # The only output that is not plain text: it is escaped, and the picture is added only if it fits completely.
         page = f'<pre>{html.escape(output)}</pre><img alt="learning curves" src="{uri}">'
         if len(page) < MAX_OUTPUT:
             test |= {"output": page, "output_format": "html"}

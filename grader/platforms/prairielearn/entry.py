@@ -1,4 +1,4 @@
-"""What runs on PrairieLearn: it grades what lies in its folders, and leaves results.json."""
+"""Runs on PrairieLearn: grades the submission in PrairieLearn's folders and writes results.json."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def main(require_level: str = "basic") -> int:
 
 
 def _read_questions(path: Path) -> list[str]:
-    """Return the ids in `questions` of the params in data.json, which a question's server.py may set; none stand for all."""
+    """Return the question ids that a server.py may set in `params.questions` of data.json; an empty list means all."""
     try:
         asked = json.loads(path.read_text(encoding="utf-8"))["params"]["questions"]
     except (OSError, ValueError, KeyError, TypeError):

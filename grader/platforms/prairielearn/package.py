@@ -28,11 +28,11 @@ from grader.packing.release import make_student_zip, open_for_packing
 from grader.platforms.entry import STOPPED
 from grader.platforms.prairielearn.report import render_refusal
 
-FAMILY = uuid.UUID("5b0a6a0e-0d3c-5f5e-9c57-0f8f2f6c7e11")  # of all questions that are made here
+FAMILY = uuid.UUID("5b0a6a0e-0d3c-5f5e-9c57-0f8f2f6c7e11")  # the namespace of all questions made here
 ENTRY = "tests/run"
-PACKED = "tests/rl-grader.tar.gz"  # every job copies what lies in tests/
-LONGEST = 600  # seconds that PrairieLearn gives an external grader at most
-START = 60  # seconds for what is not the checks' budget: starting, writing, a slow machine
+PACKED = "tests/rl-grader.tar.gz"  # every job copies the whole folder tests/
+LONGEST = 600  # seconds: PrairieLearn's limit for external graders
+START = 60  # seconds beyond the checks' budget: for starting, writing, a slow machine
 
 RUN = """\
 #!/usr/bin/env bash
@@ -99,7 +99,7 @@ def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
 
 
 def collect_question_files(home: AssignmentFiles, image: str, require_level: str = "basic") -> dict[str, bytes]:
-    """Return the content of the question's folder by name; only clientFilesQuestion/ is open to students."""
+    """Return the files of the question's folder by name; students can read only clientFilesQuestion/."""
     content = {
         "info.json": (json.dumps(render_info(home.assignment, image), indent=2) + "\n").encode(),
         "question.html": _question(home.assignment).encode(),
@@ -111,7 +111,7 @@ def collect_question_files(home: AssignmentFiles, image: str, require_level: str
 
 
 def collect_job_files(home: AssignmentFiles, require_level: str = "basic") -> dict[str, bytes]:
-    """Return by name the files that a job unpacks, `autograde.py` among them, which grades."""
+    """Return the files that a job unpacks, by name, including `autograde.py`, which grades."""
     entry = ENTRY_SCRIPT.format(
         platform="prairielearn",
         variable="GRADE_ROOT",
@@ -124,7 +124,7 @@ def collect_job_files(home: AssignmentFiles, require_level: str = "basic") -> di
 
 
 def render_info(assignment: Assignment, image: str) -> dict[str, Any]:
-    """Return the content of info.json. The uuid is always the same for a name: PrairieLearn knows a question by it."""
+    """Return the content of info.json. The uuid, by which PrairieLearn identifies a question, follows from the name."""
     return {
         "uuid": str(uuid.uuid5(FAMILY, assignment.name)),
         "title": assignment.title,
@@ -152,7 +152,7 @@ def _question(assignment: Assignment) -> str:
 
 
 def _graded(place: Path, content: dict[str, bytes], assignment: Assignment, source: str) -> dict[str, Any]:
-    """Return the results.json that the question's entry script leaves for this source, in folders as PrairieLearn's."""
+    """Return the results.json that the question's entry script writes for this source, in folders like PrairieLearn's."""
     tests = {name: data for name, data in content.items() if name.startswith("tests/")}
     write_files(place, tests, executable=[ENTRY])
     data = {"data/data.json": b'{"params": {}, "submitted_answers": {}}'}

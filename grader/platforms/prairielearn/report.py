@@ -16,13 +16,13 @@ from grader.report.shared import describe_check, explain_not_final, fold_hidden_
 from grader.report.terminal import make_closing_lines
 from grader.report.text import LENGTHS, render_to_fit, sanitize
 
-MAX_BYTES = 1_000_000  # of the whole file; what is larger is refused
+MAX_BYTES = 1_000_000  # of the whole file; PrairieLearn refuses larger ones
 
 
 def render(report: Report, assignment: Assignment | None = None) -> str:  # noqa: ARG001 - as of every platform
     """Return the text of results.json; see `build_results`.
 
-    Where it would be too large, pictures go first, then text is cut.
+    If it is too large, pictures are removed first, then text is cut.
     """
 
     def text(longest: int) -> str:
@@ -32,7 +32,7 @@ def render(report: Report, assignment: Assignment | None = None) -> str:  # noqa
 
 
 def build_results(report: Report, longest: int = LENGTHS[0]) -> dict[str, Any]:
-    """Return the content of results.json: one test a visible check, one for all hidden ones, texts at most `longest`."""
+    """Return the content of results.json: one test per visible check, one for all hidden ones; texts are cut at `longest`."""
     shown = fold_hidden_checks(report)
     score = shown.points / shown.max_points if shown.max_points > 0 else 0.0
     result = {

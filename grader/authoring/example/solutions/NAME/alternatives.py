@@ -1,6 +1,6 @@
-"""Alternatives of `NAME`: different, but right; each must get full marks.
+"""Alternatives of `NAME`: other correct versions; each must get full marks.
 
-They keep checks from asking for one way to write it.
+They show that the checks do not require one way to write the code.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from grader.proof.catalogue import alternative
 
 @alternative("get_moving_average")
 def without_loop(values, keep=0.9):
-    """Rounds otherwise than the solution does: that is what a check's tolerance is for."""
+    """Rounds differently than the solution: this is why a check has a tolerance."""
     age = np.arange(len(values))[:, None] - np.arange(len(values))
     weights = np.where(age >= 0, (1 - keep) * keep ** np.abs(age), 0.0)
     weights[:, 0] = keep ** np.arange(len(values))

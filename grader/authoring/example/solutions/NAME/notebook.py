@@ -1,11 +1,11 @@
-# Source of assignments/NAME/notebook.ipynb: `build` makes that from this. Every question's
-# function must be called in it, as `submitted.FUNCTION(...)`. For an assignment without a notebook, delete both files.
+# Source of assignments/NAME/notebook.ipynb, which `build` makes.
+# It must call the function of every question, as `submitted.FUNCTION(...)`. If you want no notebook, delete both files.
 
 # %% title [markdown]
 # # TITLE
 #
-# Write into **`submitted.py`**, save, and run the cell again. `python grade.py --watch` in a terminal beside this notebook
-# grades every save.
+# Write your code in **`submitted.py`**, save it, and run the cell again. Keep `python grade.py --watch` running in a terminal:
+# it grades every save.
 
 # %% setup
 # %load_ext autoreload
@@ -18,8 +18,8 @@ import submitted
 # %% average [markdown]
 # ## Moving average
 #
-# A curve of rewards is noisy. Its exponential moving average keeps most of the average before and adds a little of the new
-# value, $m_t = k \, m_{t-1} + (1 - k) \, x_t$, beginning with $m_1 = x_1$.
+# A curve of rewards is noisy. Its exponential moving average keeps most of the previous average and adds a little of the new
+# value, $m_t = k \, m_{t-1} + (1 - k) \, x_t$. It starts with $m_1 = x_1$.
 
 # %% average-call
 rewards = np.random.default_rng(0).normal(loc=np.linspace(0, 3, 50))

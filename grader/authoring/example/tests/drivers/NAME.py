@@ -1,11 +1,12 @@
-"""Drivers of `NAME`: they call your functions on plain data and report plain facts. They judge nothing.
+"""Drivers of `NAME`: they call your functions on plain data and return plain facts, without judging them.
 
 You may read them to see how your functions are called.
 """
 
-# For authors: these run beside the student's code. `submitted` is the student's module, the rest is what a case holds. Return
-# arrays, tensors, numbers, strings, lists and dictionaries of these, and everything that could be wrong: also what must not
-# change. Nothing here may know an expected value, or solve another question; students read this file.
+# For authors: drivers run in the same process as the student's code. `submitted` is the student's module; the other parameters
+# are the inputs of a case. Return arrays, tensors, numbers, strings, and lists and dictionaries of these. Return everything
+# that could be wrong, including inputs that must not change. A driver must not contain an expected value, or solve another
+# question: students read this file.
 
 
 def averages(submitted, values, **options):

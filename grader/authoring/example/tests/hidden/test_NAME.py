@@ -1,10 +1,10 @@
-"""Hidden checks of `NAME`: other numbers, and edge cases. Only a grader has them."""
+"""Hidden checks of `NAME`: other numbers, and edge cases. Only graders have them."""
 
 from grader.judge import points
 from grader.judge.views import only
 
-# For authors: what a mistake fails here, it must fail in a visible check too, or a student has no way to know of it. The points
-# of hidden checks are for other numbers: nobody earns them by returning the visible answers.
+# For authors: a mistake that fails a hidden check must also fail a visible one; otherwise students cannot find it. Hidden
+# checks use other numbers, so that nobody earns their points by returning the visible answers.
 
 
 @points(2, question="get_moving_average")

@@ -1,0 +1,103 @@
+"""What students handed in, as text to be read and compared; it is kept beside the results, so that pages need no export."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from grader import submission
+from grader.assignment import AssignmentFiles, UsageError
+from grader.course.results import SHORT, Course
+from grader.course.worklist import WorklistEntry
+from grader.report.model import write_atomically
+from grader.sandbox.parsing import FileParser, OwnParser, Unreadable
+from grader.stored import StoredModel, read_stored
+
+FOLDER = "code"  # in that of a class
+LINE_END = re.compile(r"\r\n?|\n")
+
+
+class CodeFile(BaseModel, frozen=True):
+    """A file that may be graded.
+
+    Attributes:
+        name: As the student called it.
+        text: Its content; of a notebook, the cells with code, one after another.
+        notebook: Whether it is a notebook.
+    """
+
+    name: str
+    text: str
+    notebook: bool = False
+
+
+class HandedInCode(StoredModel):
+    """The code of one submission.
+
+    Attributes:
+        files: Usually one; or two, for when the first is only the stub.
+    """
+
+    files: tuple[CodeFile, ...]
+
+    @property
+    def text(self) -> str:
+        """Return all of it, as it is compared with the code of others."""
+        return "\n".join(file.text for file in self.files)
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text, counted as Python counts them."""
+    lines = LINE_END.split(text)
+    return lines if lines[-1] else lines[:-1]
+
+
+def collect_code(home: AssignmentFiles, course: Course, folder: Path) -> dict[str, HandedInCode]:
+    """Return by entry what was handed in, as far as it can be read.
+
+    What is not kept in the folder of the class yet is read in the export, if that is still there, and kept.
+    """
+    found: dict[str, HandedInCode] = {}
+    export = Path(course.export)
+    with OwnParser() as parser:
+        for entry in course.entries:
+            kept = folder / FOLDER / f"{entry.id}.{course.submissions[entry.id][:SHORT]}.json"
+            if kept.is_file():
+                found[entry.id] = read_stored(kept, HandedInCode)
+            elif export.is_dir() and (code := _read(home, export, entry, parser)):
+                write_atomically(kept, code.model_dump_json() + "\n")
+                found[entry.id] = code
+    return found
+
+
+def _read(home: AssignmentFiles, export: Path, entry: WorklistEntry, parser: FileParser) -> HandedInCode | None:
+    """Return what was handed in, or None if nothing in it can be graded."""
+    name = home.assignment.submission
+    try:
+        handed = submission.read_submission(export / entry.parts.get(name, entry.path), name, parser=parser)
+    except UsageError:
+        return None
+    return HandedInCode(
+        files=tuple(
+            CodeFile(
+                name=file.name.removeprefix(f"{export}/"),
+                text=_list_code(file.content, parser) if file.notebook else _decode(file.content),
+                notebook=file.notebook,
+            )
+            for file in handed
+        )
+    )
+
+
+def _decode(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
+
+
+def _list_code(notebook: bytes, parser: FileParser) -> str:
+    """Return the code of a notebook's cells, as they are graded; of another file, all its text."""
+    try:
+        return parser.list_code(notebook)
+    except Unreadable:
+        return _decode(notebook)
