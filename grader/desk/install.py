@@ -47,7 +47,8 @@ def check_install(root: Path) -> tuple[list[str], bool]:
     """
     found = [_check_python(), *map(_check_requirement, _read_requirements(root)), *_check_folders(root), _name_isolation()]
     lacks = {finding.lacks for finding in found}
-    return [*map(str, found), *_say_what_to_do(root, lacks)], lacks == {""}
+    lines = dict.fromkeys(map(str, found))  # requirements with and without extras are of one package
+    return [*lines, *_say_what_to_do(root, lacks)], lacks == {""}
 
 
 def _check_python() -> Finding:
