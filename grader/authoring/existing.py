@@ -6,15 +6,13 @@ Nothing of it runs here: what must run runs in the sandbox.
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from grader.assignment import UsageError
-from grader.sandbox.cells import NotANotebook, extract_definitions
+from grader.authoring.notebook_read import read_notebook
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 MARK = re.compile(r"^\s*#+\s*(?P<end>BEGIN|END) SOLUTION\b.*$")  # of Otter and nbgrader, and of this kit
@@ -72,7 +70,7 @@ def read_solution(path: Path) -> ExistingSolution:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}; --from takes a Python file or a notebook") from error
     if path.suffix == ".ipynb":
-        text, notes, place = _read_notebook(content, path)
+        text, notes, place = read_notebook(content, path)
     elif path.suffix == ".py":
         try:
             text, notes = content.decode("utf-8-sig"), []
@@ -86,48 +84,6 @@ def read_solution(path: Path) -> ExistingSolution:
     text = PROMPT.sub(lambda found: "\n" * found[0].count("\n"), "\n".join(text.splitlines()) + "\n")
     text = SUFFIX.sub("", text)
     return _Reader(text, place, notes).read()
-
-
-def _read_notebook(content: bytes, path: Path) -> tuple[str, list[str], Callable[[int], str]]:
-    """Return the definitions of a notebook and what they need, notes, and a function that names the place of a line."""
-    try:
-        content = _without_tests(content)
-        names = extract_definitions(content, [], "submitted").defined
-        found = extract_definitions(content, names, "submitted")
-    except NotANotebook as error:
-        raise UsageError(f"{path}: {error}") from error
-    notes = [f"left out: {path.name}, {line}" for line in found.left_out]
-    kept = {cell for _, cell, _ in found.lines}
-    if gone := [str(number) for number, cell in enumerate(json.loads(content)["cells"], 1) if _has_code(cell, number, kept)]:
-        notes.append(f"left out: {path.name}, cell{'s' * (len(gone) > 1)} {', '.join(gone)}: no definition needs it")
-
-    def place(line: int) -> str:
-        first, cell, at = max((entry for entry in found.lines if entry[0] <= line), default=(line, 0, 1))
-        return f"{path.name}, cell {cell}, line {at + line - first}"
-
-    return found.source, notes, place
-
-
-def _has_code(cell: Any, number: int, kept: set[int]) -> bool:
-    return number not in kept and cell.get("cell_type") == "code" and bool("".join(cell.get("source", "")).strip())
-
-
-def _without_tests(content: bytes) -> bytes:
-    """Return a notebook whose test cells are empty: those that nbgrader grades, and those between Otter's marks."""
-    try:
-        notebook = json.loads(content.decode("utf-8-sig"))
-        cells = notebook["cells"]
-        tests = False
-        for cell in cells:
-            text = "".join(cell["source"])
-            if cell["cell_type"] == "raw" and (mark := re.match(r"\s*# (BEGIN|END) TESTS", text)):
-                tests = mark[1] == "BEGIN"
-            graded = cell.get("metadata", {}).get("nbgrader", {})
-            if tests or (graded.get("grade") and not graded.get("solution")):
-                cell["source"] = ""
-    except (ValueError, KeyError, TypeError, AttributeError):  # extract_definitions says what is wrong with it
-        return content
-    return json.dumps(notebook).encode()
 
 
 class _Reader:
@@ -159,7 +115,7 @@ class _Reader:
         for node in kept:
             first, last = self._span(node)
             parts.append((node, "\n".join(line for number in range(first, last + 1) for line in shown[number - 1])))
-        return ExistingSolution(_join(parts), _sort(pieces), self.notes, self._list_modules(kept))
+        return ExistingSolution(_join(parts, self.lines), _sort(pieces), self.notes, self._list_modules(kept))
 
     def _choose(self) -> list[ast.stmt]:
         """Return the statements to keep: imports, definitions, constants, and what definitions need."""
@@ -187,7 +143,8 @@ class _Reader:
         return [node for node in self.tree.body if node in kept]
 
     def _without_idle_imports(self, kept: list[ast.stmt]) -> list[ast.stmt]:
-        text = "\n".join(ast.get_source_segment(self.text, node) or "" for node in kept if not _is_import(node))
+        spans = [self._span(node) for node in kept if not _is_import(node)]
+        text = "\n".join(line for first, last in spans for line in self.lines[first - 1 : last])
         found = []
         for node in kept:
             if _is_import(node) and not any(re.search(rf"\b{re.escape(name)}\b", text) for name in _list_imported(node)):
@@ -240,6 +197,8 @@ class _Reader:
                     shown[number - 1] = [mark[0].partition("#")[0] + (begin if mark["end"] == "BEGIN" else end)]
                 if not inside:
                     shown[first - 1].insert(0, indent + begin)
+                # A notebook's extract has no comment that stands below the last statement of a cell.
+                if not inside or [mark["end"] for mark in inside.values()][-1] == "BEGIN":
                     shown[last - 1].append(indent + end)
         return shown
 
@@ -254,7 +213,7 @@ class _Reader:
     def _span(self, node: ast.stmt) -> tuple[int, int]:
         """Return the first and the last line of a statement, with the comments directly above it and a mark below it."""
         first = min([node.lineno, *(part.lineno for part in getattr(node, "decorator_list", []))])
-        while first > 1 and self.lines[first - 2].startswith("#") and not self.lines[first - 2].startswith(("# %%", "# cell ")):
+        while first > 1 and self.lines[first - 2].startswith("#") and not self.lines[first - 2].startswith(("# %", "# cell ")):
             first -= 1
         last = node.end_lineno or first
         below = last < len(self.lines) and self.lines[last].startswith(" ") and MARK.match(self.lines[last])
@@ -343,7 +302,7 @@ def _list_imported(node: ast.stmt) -> Iterator[str]:
         yield alias.asname or alias.name.partition(".")[0]
 
 
-def _join(parts: list[tuple[ast.stmt, str]]) -> str:
+def _join(parts: list[tuple[ast.stmt, str]], lines: list[str]) -> str:
     """Return the statements as a file, with the blank lines that a formatter would leave."""
     text = ""
     for index, (node, part) in enumerate(parts):
@@ -351,7 +310,8 @@ def _join(parts: list[tuple[ast.stmt, str]]) -> str:
         if before is not None:
             wide = any(isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) for each in (before, node))
             alike = type(before) is type(node) or (_is_import(before) and _is_import(node))
-            near = alike and not part.startswith("#") and node.lineno - (before.end_lineno or 0) == 1
+            between = lines[before.end_lineno or 0 : node.lineno - 1]
+            near = alike and not part.startswith("#") and all(line.strip() for line in between)
             text += "\n\n\n" if wide else "\n" if near else "\n\n"
         text += part
     return f"{text}\n"

@@ -46,6 +46,11 @@ class Kind:
     below: str = ""
     choices: tuple[Any, ...] = ()
 
+    @property
+    def has_gradient(self) -> bool:
+        """Whether a result can have a gradient for it."""
+        return self.type == "tensor" and self.numbers not in ("int", "bool")
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -74,7 +79,7 @@ def list_parameters(function: ast.FunctionDef, method: bool, torch: bool, more: 
     described = "\n\n".join(filter(None, (ast.get_docstring(function), more)))
     arguments = function.args
     positional = [*arguments.posonlyargs, *arguments.args]
-    defaults = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
     pairs = [
         *list(zip(positional, defaults, strict=True))[method:],
         *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
@@ -179,7 +184,7 @@ def _list_parts(node: ast.expr) -> list[ast.expr]:
 def _array(kind: str, shape: tuple[str, ...] | None, name: str, entry: str) -> Kind:
     """Return the kind of an array or tensor, its numbers by the words of its entry, or else by its name."""
     about = entry.partition(".")[0] if entry else name.replace("_", " ")
-    first = about.partition(";")[0]  # the type comes first: "int `[n]`; ..."
+    first = SHAPE.sub("", about.partition(";")[0])  # the type comes first: "int `[n]`; ..."
     if re.search(r"\bfloat(32|64)?s?\b", first):
         numbers = _refine(entry)
     elif BOOLS.search(first):
