@@ -128,7 +128,8 @@ class Draw:
         if isinstance(value, int) and (not self.gives(parameter) or value < 0):
             return 0 if self.gives(parameter) else value
         if isinstance(value, int):
-            return value + self._number
+            # Of a large one, as of steps, a small number shows more.
+            return value + self._number if value < 5 else max(value // (6 - self._number * 2), 2)
         if self._plan.sizes is EVEN:
             return 2  # by which all sizes can be divided
         return -1 if parameter.name in AXES else INTEGERS[self._number]

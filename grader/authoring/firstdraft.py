@@ -69,6 +69,7 @@ def write_draft(root: Path, name: str, title: str, source: Path, report: Callabl
         for subject in subjects:
             try_subject(harness, submission, subject)
     cases = render_cases(name, subjects)
+    write("tests/drivers/NAME.py", render_drivers(name, subjects))  # again, with what is known by now
     write("assignments/NAME/assignment.toml", render_settings(name, title, subjects, [*support], requirements))
     write("solutions/NAME/cases.py", cases)
     for suite in ("visible", "hidden"):

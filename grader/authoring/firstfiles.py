@@ -7,7 +7,7 @@ import json
 import math
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from grader.authoring.firstchecks import DraftCheck, list_checks, stands_alone
@@ -73,7 +73,8 @@ points = {{ visible = {points["visible"]}, hidden = {points["hidden"]} }}
 
 def render_drivers(name: str, subjects: Sequence[Subject]) -> str:
     """Return the drivers, with the helpers that they need (observing.py)."""
-    drivers = "\n\n\n".join(map(_render_driver, subjects))
+    dtypes = {subject.piece.name: _name_dtype(subject) for subject in subjects}
+    drivers = "\n\n\n".join(_render_driver(subject, dtypes) for subject in subjects)
     imports, helpers = _select_helpers(drivers)
     return f'''\
 """Drivers of `{name}`: they call your functions on plain data and report plain facts. They judge nothing.
@@ -90,7 +91,15 @@ You may read them to see how your functions are called.
 '''
 
 
-def _render_driver(subject: Subject) -> str:
+def _name_dtype(subject: Subject) -> str:
+    """Return the dtype of what a function returns, as it is written; "None" as long as the solution has not been tried."""
+    form = subject.facts[0].get("form") if subject.facts else None
+    found = re.fullmatch(r"(array|tensor) of shape .*, (\w+)", form) if isinstance(form, str) else None
+    dtype = {"integers": "int64", "bool": "bool_"}.get(found[2], found[2]) if found else ""
+    return f"{'np' if found[1] == 'array' else 'torch'}.{dtype}".replace("torch.bool_", "torch.bool") if found else "None"
+
+
+def _render_driver(subject: Subject, dtypes: Mapping[str, str]) -> str:
     """Return the function that calls the question's function, or the methods of its class, with the inputs of a case."""
     name = f"submitted.{subject.piece.name}"
     if "" in subject.calls:
@@ -107,9 +116,9 @@ def _render_driver(subject: Subject) -> str:
         run = f"observe_object({name}, {_render_conversion(subject, 'create')}, steps{prepare})"
         head = "submitted: Any, " + ", ".join(f"{call}: Any" for call in subject.calls)
     if subject.fakes:
-        lines.append(f"return alone(submitted, {json.dumps([*subject.fakes])}, lambda: {run})")
-    else:
-        lines.append(f"return {run}")
+        others = ", ".join(f'"{name}": {dtypes[name]}' for name in subject.fakes)
+        run = f"alone(submitted, {{{others}}}, lambda: {run})"
+    lines.append(f"return {run}")
     return f"def call_{subject.key}({head}) -> dict[str, Any]:\n" + textwrap.indent("\n".join(lines), "    ")
 
 

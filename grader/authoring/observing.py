@@ -80,21 +80,25 @@ def list_tensors(result: Any) -> list[Any]:
     return [result] if torch.is_tensor(result) and result.requires_grad else []
 
 
-def alone(submitted: Any, names: Sequence[str], run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return the facts of a run, and those of a second one with fakes in place of these functions of the file.
+def alone(submitted: Any, others: dict[str, Any], run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return the facts of a run, and those of a second one with fakes in place of other functions of the file.
 
     Checks take either. So a mistake in one of these functions costs points only there, and nobody has to call them.
+
+    Args:
+        others: The dtype of what each of them returns, if it is one array or tensor.
     """
     facts = run()
     received: list[Any] = []
-    originals = {name: getattr(submitted, name) for name in names}
+    originals = {name: getattr(submitted, name) for name in others}
 
     def make_fake(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def fake(*args: Any, **options: Any) -> Any:
             given = inspect.signature(original).bind(*args, **options)
             given.apply_defaults()
             received.append([name, get_values(dict(given.arguments))])
-            return make_fixed(original(*args, **options), len(received))
+            result = original(*copy.deepcopy(given.args), **copy.deepcopy(given.kwargs))
+            return make_fixed(result, len(received), others[name])
 
         return fake
 
@@ -110,16 +114,21 @@ def alone(submitted: Any, names: Sequence[str], run: Callable[[], dict[str, Any]
     return facts | {f"{key} with fakes": value for key, value in faked.items()} | {"calls of fakes": received[:MAX_CALLS]}
 
 
-def make_fixed(result: Any, call: int) -> Any:
+def make_fixed(result: Any, call: int, dtype: Any) -> Any:
     """Return a value of the same form, with numbers that depend on nothing but which call it is of."""
     if isinstance(result, (list, tuple)):
-        return type(result)(make_fixed(item, call) for item in result)
+        return type(result)(make_fixed(item, call, None) for item in result)
     if hasattr(result, "detach"):
-        return result.new_tensor(make_fixed(result.detach().numpy(), call))
+        return result.new_tensor(make_pattern(tuple(result.shape), call, dtype or result.dtype), dtype=dtype)
     if isinstance(result, np.ndarray):
-        count = call + np.arange(result.size).reshape(result.shape)
-        return (np.cos(count) if result.dtype.kind == "f" else count % 2).astype(result.dtype)
+        return make_pattern(result.shape, call, dtype or result.dtype).astype(dtype or result.dtype)
     return type(result)(call) if isinstance(result, (bool, int, float, np.generic)) else result
+
+
+def make_pattern(shape: tuple[int, ...], call: int, dtype: Any) -> Any:
+    """Return an array of different numbers, or of zeros and ones where these are indices or truth values."""
+    count = call + np.arange(np.prod(shape, dtype=int)).reshape(shape)
+    return np.cos(count) if "float" in str(dtype) else count % 2
 
 
 def can_change(value: Any) -> bool:
