@@ -160,7 +160,7 @@ def describe_form(result: Any) -> Any:
         numbers = bool(result) and all(map(is_number, result))
         return f"a sequence of {len(result)} numbers" if numbers else [describe_form(item) for item in result]
     if isinstance(result, np.ndarray) or hasattr(result, "detach"):
-        dtype = str(result.dtype).removeprefix("torch.")
+        dtype = str(result.dtype).rpartition(".")[2]
         kind = "tensor" if hasattr(result, "detach") else "array"
         return f"{kind} of shape {list(result.shape)}, {'integers' if 'int' in dtype else dtype}"
     if is_number(result):

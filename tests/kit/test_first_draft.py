@@ -160,7 +160,7 @@ def test_the_page_leads_from_a_module_to_a_release(tmp_path: Path, capsys: pytes
         (root / path).symlink_to(ROOT / path)
     module, mistakes, alternatives = read_section("python")
     blocks = [shown_lines(block) for block in read_section("")]
-    draft, first, second, third, packed = blocks
+    draft, first, second, third, fourth, packed = blocks
     (tmp_path / "kmeans.py").write_text(module)
 
     def replay(shown: list[str], code: int, *arguments: str) -> None:
@@ -185,9 +185,12 @@ def test_the_page_leads_from_a_module_to_a_release(tmp_path: Path, capsys: pytes
         text = text.replace(old[1:], new[1:])
     cases.write_text(text)
     replay(third[0], 0, "build", "kmeans")
-    replay(third[1], 0, "verify", "kmeans")
+    replay(third[1], 1, "verify", "kmeans")
+    survivors = read_section("toml")[0]
+    (root / "solutions" / "kmeans" / "survivors.toml").write_text(survivors)
+    replay(fourth[0], 0, "verify", "kmeans")
     replay(packed[0], 0, "release", "kmeans", "-o", str(tmp_path / "out"))
-    written = [line for line in f"{mistakes}\n{alternatives}".splitlines() if line.strip()]
+    written = [line for line in f"{mistakes}\n{alternatives}\n{survivors}".splitlines() if line.strip()]
     questions = len(AssignmentFiles(root, "kmeans").assignment.questions)
     assert f"has written {round((len(written) + len(changes) / 2) / questions)} lines a question" in SECTION.replace("\n", " ")
 
