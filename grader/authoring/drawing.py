@@ -14,7 +14,7 @@ from grader.authoring.kinds import Kind, Parameter, list_symbols
 # Sizes of the dimensions, in the order in which they are named, for each case of a question. Different ones show mistakes
 # of axes; even ones can be split into heads and the like; equal ones are for shapes that nothing names.
 DIFFERENT = ((6, 4, 3, 5, 2, 7), (5, 2, 4, 3, 7, 6), (7, 3, 2, 4, 6, 5))
-EVEN = ((4, 6, 2, 8, 10, 12), (6, 4, 8, 2, 12, 10), (2, 8, 4, 6, 10, 12))
+EVEN = ((4, 6, 8, 2, 10, 12), (2, 4, 6, 8, 12, 10), (6, 2, 4, 8, 10, 12))
 EQUAL = ((4,) * 6, (3,) * 6, (5,) * 6)
 INTEGERS, FLOATS = (3, 5, 4), (0.3, 0.7, 0.45)
 AXES = ("axis", "dim")
@@ -129,7 +129,8 @@ class Draw:
             return 0 if self.gives(parameter) else value
         if isinstance(value, int):
             # Of a large one, as of steps, a small number shows more.
-            return value + self._number if value < 5 else max(value // (6 - self._number * 2), 2)
+            step = self._number * (2 if self._plan.sizes is EVEN else 1)
+            return value + step if value < 5 else max(value // (6 - self._number * 2), 2)
         if self._plan.sizes is EVEN:
             return 2  # by which all sizes can be divided
         return -1 if parameter.name in AXES else INTEGERS[self._number]

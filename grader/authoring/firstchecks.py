@@ -76,12 +76,14 @@ def _list_facts(subject: Subject, case: int, idea: str) -> list[str]:
         return unchanged
     if idea == "gradient":
         return [
-            key for key, value in facts.items() if key.startswith("gradient") and not isinstance(value, str) and value.any()
+            key
+            for key, value in facts.items()
+            if key.startswith("gradient for ") and not isinstance(value, str) and value.any()
         ]
     if idea == "form":
-        return [key for key in facts if key.startswith("form")]
+        return [key for key in facts if key == "form" or key.startswith("form of ")]
     changed = [key for key in facts if " afterwards" in key and key not in unchanged]
-    return [key for key in facts if key.startswith(("values", "attribute "))] + changed
+    return [key for key in facts if key == "values" or key.startswith(("values of ", "attribute "))] + changed
 
 
 def stands_alone(subject: Subject) -> bool:

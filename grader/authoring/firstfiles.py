@@ -17,6 +17,10 @@ OBSERVING = Path(__file__).with_name("observing.py")
 FILL_IN = "FILL IN"
 WIDTH = 128
 SECONDS, SLACK = 5.0, 100  # the limit of a call, and how much slower than here a machine may be
+RUN = """\
+def run() -> dict[str, Any]:
+    return {}
+"""
 HOW_TO = """\
 # Fill in every place marked YOUR CODE HERE and run `python grade.py` as often as you like. Names, arguments and return values
 # must stay as they are; helper functions and further imports are welcome.
@@ -117,7 +121,11 @@ def _render_driver(subject: Subject, dtypes: Mapping[str, str]) -> str:
         head = "submitted: Any, " + ", ".join(f"{call}: Any" for call in subject.calls)
     if subject.fakes:
         others = ", ".join(f'"{name}": {dtypes[name]}' for name in subject.fakes)
-        run = f"alone(submitted, {{{others}}}, lambda: {run})"
+        short = f"alone(submitted, {{{others}}}, lambda: {run})"
+        if len(short) > WIDTH - len("    return "):
+            lines += ["", *RUN.format(run).splitlines(), ""] if lines else [*RUN.format(run).splitlines(), ""]
+            short = f"alone(submitted, {{{others}}}, run)"
+        run = short
     lines.append(f"return {run}")
     return f"def call_{subject.key}({head}) -> dict[str, Any]:\n" + textwrap.indent("\n".join(lines), "    ")
 

@@ -2,8 +2,6 @@ import torch
 
 from grader.proof.catalogue import altered, mistake
 
-wrong_axis = altered("softmax", {"sum(dim=dim": "sum(dim=0"}, hint="Along which axis must the results sum to 1?")
-
 fixed_axis = altered("softmax", {"sum(dim=dim": "sum(dim=-1"}, hint="Which axis is meant where `dim` is given?")
 
 no_sum = altered("softmax", {" / shifted.sum(dim=dim, keepdim=True)": ""}, hint="What do the results sum to?")
