@@ -204,8 +204,8 @@ def test_a_module_of_torch_is_proven_with_mistakes_alone(tmp_path: Path, capsys:
     found = [line for line, fault in verify(root, "attention") if fault]
     assert "solutions/ has no mistakes: nothing shows that the checks catch any" in found
     assert not [line for line in found if "stub" in line or "solution gets" in line or "stale" in line]
-    for name in ("mistakes", "alternatives"):
-        shutil.copy(DRAFTS / "attention" / f"{name}.py", root / "solutions" / "attention")
+    for name in ("mistakes.py", "alternatives.py", "survivors.toml"):
+        shutil.copy(DRAFTS / "attention" / name, root / "solutions" / "attention")
     build(root, "attention")
     assert [line for line, fault in verify(root, "attention") if fault] == []
 
