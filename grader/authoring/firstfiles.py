@@ -34,7 +34,8 @@ def render_submitted(text: str, title: str) -> str:
     lines = text.splitlines(keepends=True)
     at = (first.end_lineno or 1) if has_docstring else 0
     head = "".join(lines[:at]) if has_docstring else f'"""{title}: the file you hand in."""\n'
-    return f"{head}\n{HOW_TO}\n{''.join(lines[at:]).lstrip()}"
+    rest = "".join(lines[at:]).lstrip()
+    return f"{head}\n{HOW_TO}\n{'' if rest.startswith(('import', 'from')) else chr(10)}{rest}"
 
 
 def render_settings(name: str, title: str, subjects: Sequence[Subject], support: list[str], requirements: list[str]) -> str:
