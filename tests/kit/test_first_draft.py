@@ -143,7 +143,9 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
 
 
 def read_section(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", SECTION, re.DOTALL)
+    """Return the blocks of a language in the section, "" for output."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", SECTION, re.DOTALL | re.MULTILINE)
+    return [text for named, text in found if named == language]
 
 
 def shown_lines(block: str) -> list[list[str]]:
