@@ -63,7 +63,10 @@ hidden = false
 '''
     blocks = []
     for subject in subjects:
-        points = {suite: sum(check.points for check in list_checks(subject, suite)) for suite in ("visible", "hidden")}
+        visible, hidden = (sum(check.points for check in list_checks(subject, suite)) for suite in ("visible", "hidden"))
+        points = f"{{ visible = {visible}, hidden = {hidden} }}"
+        if subject.gap:  # a build requires that checks are worth what is said
+            points = f"{{ visible = 0, hidden = 0 }}  # {FILL_IN}: {points}, as soon as its checks are there"
         words = subject.key.replace("_", " ").strip() if "" in subject.calls else subject.piece.name
         blocks.append(f'''
 [[questions]]
@@ -71,7 +74,7 @@ id = "{subject.piece.name}"
 title = "{words[:1].upper()}{words[1:]}"
 function = "{subject.piece.name}"
 task = {_quote(subject.task or f"write {subject.piece.name}")}
-points = {{ visible = {points["visible"]}, hidden = {points["hidden"]} }}
+points = {points}
 ''')
     return head + "".join(blocks)
 
@@ -208,7 +211,8 @@ def _as_comment(subject: Subject, text: str, first: bool) -> str:
     unknown = [each.name for each in subject.parameters if each.kind is None and each.default is None]
     if "" in subject.calls and unknown:
         text = text.replace("return dict(", f"return dict({', '.join(f'{name}=...' for name in unknown)}, ").replace(", )", ")")
-    about = f"{FILL_IN}: {subject.piece.name}: {subject.gap}. Complete its cases, and uncomment them and its checks."
+    about = f"{FILL_IN}: {subject.piece.name}: {subject.gap}. "
+    about += "Complete its cases, uncomment them and its checks, and correct its points."
     lines = [*(textwrap.wrap(about, WIDTH - 2) if first else []), *text.splitlines()]
     return "\n".join(f"# {line}".rstrip() for line in lines)
 
