@@ -1,4 +1,7 @@
-"""How an assignment begins and ends. A new one is the example, small, but with everything that a proven one has."""
+"""How an assignment begins and ends.
+
+A new one is the example, small, but with everything that a proven one has; or the first draft about a solution that exists.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from pathlib import Path
 
 from grader.assignment import SUITES, UsageError, list_assignments
 from grader.authoring.build import build
+from grader.authoring.firstdraft import write_draft
 from grader.authoring.overview import write_overview
 from grader.report.model import write_atomically
 
@@ -30,7 +34,13 @@ PLACES = (
 """Where the files of an assignment lie, which are its own."""
 
 
-def new(root: Path, name: str, title: str | None = None) -> list[Path]:
+def new(
+    root: Path,
+    name: str,
+    title: str | None = None,
+    source: Path | None = None,
+    report: Callable[[str], object] = lambda _: None,
+) -> list[Path]:
     """Write a new assignment, build it, and return its files.
 
     It is written and built in another place first: nothing is written here before all is there.
@@ -39,21 +49,27 @@ def new(root: Path, name: str, title: str | None = None) -> list[Path]:
         root: The kit's folder.
         name: What files and commands call it.
         title: What students call it; by default, the name in words.
+        source: A solution to make it from; without one, it is the example.
+        report: Is passed what an author has to know of a draft, a line each.
 
     Raises:
-        UsageError: For a name or title that cannot be used, or if something of that name is there already.
+        UsageError: For a name, title or solution that cannot be used, or if something of that name is there already.
     """
     title = name.replace("_", " ").capitalize() if title is None else title.strip()
-    _require_usable(name, title)
+    _require_usable(name, title, source)
     _require_free(root, name)
     with tempfile.TemporaryDirectory(prefix="grader-") as folder:
         elsewhere = Path(folder)
-        for target, text in _texts(name, title).items():
-            write_atomically(elsewhere / target, text)
         try:
+            if source is not None:
+                write_draft(elsewhere, name, title, source, report)
+            else:
+                for target, text in _texts(name, title).items():
+                    write_atomically(elsewhere / target, text)
             build(elsewhere, name)
         except UsageError as error:
-            raise UsageError(f"nothing was written, because the example cannot be built here: {error}") from error
+            what = "the example cannot be built here" if source is None else "no assignment can be made of it"
+            raise UsageError(f"nothing was written, because {what}: {error}") from error
         files = _files(_places(elsewhere, name))
         paths = [root / file.relative_to(elsewhere) for file in files]
         _require_free(root, name)  # what was written here during the build is somebody's
@@ -116,12 +132,14 @@ def _delete(root: Path, name: str) -> None:
             path.unlink()
 
 
-def _require_usable(name: str, title: str) -> None:
+def _require_usable(name: str, title: str, source: Path | None) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,23}", name):
         raise UsageError(f"{name!r} is not a valid name: use a letter, then a to z, 0 to 9 or _, at most 24 characters")
     if keyword.iskeyword(name):
         raise UsageError(f"{name!r} is not a valid name: it is a Python keyword")
-    if name in TAKEN or importlib.util.find_spec(name) is not None:
+    found = importlib.util.find_spec(name)
+    own = found is not None and found.origin and source is not None and Path(found.origin).resolve() == source.resolve()
+    if name in TAKEN or (found is not None and not own):
         raise UsageError(f"{name!r} is not a valid name: a module with this name can be imported here")
     if not title or len(title) > 80 or not title.isprintable() or set(title) & set('"\\'):
         raise UsageError(f'the title {title!r} must be one line of at most 80 characters, without " and \\')

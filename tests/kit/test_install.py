@@ -36,7 +36,9 @@ def write(tmp_path: Path, *requirements: str) -> Path:
 def test_all_is_there(tmp_path: Path) -> None:
     """Catches: a sound installation that is complained about, and a package for another system that is asked for."""
     nowhere = "no-such-package>=1; sys_platform == 'nowhere'"
-    root = write(tmp_path, "--extra-index-url https://x.org", "# all", "numpy>=1.26", nowhere, "gymnasium", "gymnasium[mujoco]>=1.0", "")
+    root = write(
+        tmp_path, "--extra-index-url https://x.org", "# all", "numpy>=1.26", nowhere, "gymnasium", "gymnasium[mujoco]>=1.0", ""
+    )
     lines, complete = check_install(root)
     assert complete, lines
     assert f"ok      numpy {metadata.version('numpy')}" in lines

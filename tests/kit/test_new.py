@@ -242,7 +242,7 @@ def test_the_page_for_authors_is_true(made: tuple[Path, str], tmp_path: Path) ->
     """Catches: a worked example that an author cannot follow. Its blocks are added to the files in the order of the page."""
     root = Path(shutil.copytree(made[0], tmp_path / "kit"))
     page = (ROOT / "docs" / "authoring.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```(?:toml|python)\n(.*?)```", page.partition("## Reading verify")[0], re.DOTALL)
+    blocks = re.findall(r"```(?:toml|python)\n(.*?)```", page.partition("## From a module")[0], re.DOTALL)
     files = (
         f"assignments/{NAME}/assignment.toml",
         f"solutions/{NAME}/submitted.py",

@@ -1,0 +1,332 @@
+"""An assignment made from a solution that exists: it is built at once, gaps are said, and the page about it is true."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import grader.__main__
+from grader.assignment import AssignmentFiles
+from grader.authoring.build import BuildOptions, build
+from grader.authoring.inspection import inspect_assignment
+from grader.proof.verify import verify
+
+pytestmark = pytest.mark.recorded
+
+INPUTS = (
+    "docs/authoring.md",
+    "grader/authoring/observing.py",
+    "tests/kit/drafts/**",
+    "command:new",
+    "command:build",
+    "command:verify",
+    "command:release",
+    "released:grader",
+    "grade.py",
+    "tests/visible/conftest.py",
+)
+ROOT = Path(__file__).resolve().parents[2]
+DRAFTS = Path(__file__).with_name("drafts")
+PAGE = (ROOT / "docs" / "authoring.md").read_text(encoding="utf-8")
+SECTION = PAGE.partition("## From a module")[2].partition("\n## ")[0]
+
+# What an author has that is no plain function of numbers.
+MIXED = '''\
+# %matplotlib inline
+from dataclasses import dataclass
+from typing import Callable
+
+import numpy as np
+
+SCALE = 2.0
+
+
+def minimize(f: Callable, start: float, rate: float = 0.1) -> float:
+    """Return where f is smaller."""
+    return start - rate * f(start)
+
+
+def roll(sides: int) -> int:
+    """Return a random number."""
+    return int(np.random.randint(sides))
+
+
+def norm(x): return np.sqrt((x**2).sum())
+
+
+def fill(x: np.ndarray, value: float) -> None:
+    """Fill x with a value, in place.
+
+    Args:
+        x: float64 `[n]`.
+    """
+    x[:] = SCALE * value
+
+
+def _helper():
+    return 1
+
+
+@dataclass
+class Running:
+    """A running mean."""
+
+    keep: float
+    value: float = 0.0
+
+    def add(self, x: float) -> float:
+        """Return the mean with one more number."""
+        self.value = self.keep * self.value + (1 - self.keep) * x
+        return self.value
+
+
+for epoch in range(3):
+    print(norm(np.ones(3)))
+raise SystemExit("a file that is imported where it is only to be parsed")
+'''
+NOTEBOOK = [
+    ("code", "%matplotlib inline\nimport numpy as np\nimport otter\ngrader = otter.Notebook()", {}),
+    ("raw", "# BEGIN QUESTION\nname: q1", {}),
+    (
+        "code",
+        "def center(x):\n"
+        '    """Return x minus its mean.\n\n    Parameters\n    ----------\n    x : ndarray of shape (n, d)\n    """\n'
+        "    mean = np.mean(x, axis=0)\n    # BEGIN SOLUTION\n    return x - mean\n    # END SOLUTION",
+        {},
+    ),
+    ("raw", "# BEGIN TESTS", {}),
+    ("code", "def check_center():\n    assert center(np.eye(2)).sum() == 0", {}),
+    ("raw", "# END TESTS", {}),
+    (
+        "code",
+        "def double(x: float) -> float:\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION",
+        {"nbgrader": {"solution": True, "grade": False}},
+    ),
+    ("code", "def check_double():\n    assert double(1) == 2", {"nbgrader": {"solution": False, "grade": True}}),
+    ("code", "for epoch in range(1000):\n    center(np.eye(2))", {}),
+]
+
+
+def run(root: Path, capsys: pytest.CaptureFixture, *arguments: str) -> tuple[int, str]:
+    """Run a command in this process, and return its exit code and what it said."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["grader", *arguments])
+        code = grader.__main__.main(root)
+    said = capsys.readouterr()
+    return code, said.out + said.err
+
+
+def make_kit(root: Path) -> Path:
+    for folder in ("assignments", "solutions", "tests/visible"):
+        (root / folder).mkdir(parents=True)
+    return root
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A kit with a draft of MIXED, and what the command said; to be read, not changed."""
+    root = make_kit(tmp_path_factory.mktemp("mixed"))
+    (root / "mixed_solution.py").write_text(MIXED)
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdout", said)
+        patch.setattr(sys, "argv", ["grader", "new", "mixed", "--from", str(root / "mixed_solution.py")])
+        assert grader.__main__.main(root) == 0
+    return root, said.getvalue().splitlines()
+
+
+def read_section(language: str) -> list[str]:
+    """Return the blocks of a language in the section, "" for output."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", SECTION, re.DOTALL | re.MULTILINE)
+    return [text for named, text in found if named == language]
+
+
+def shown_lines(block: str) -> list[list[str]]:
+    """Return the lines below each command of a block of output, without those that stand for others."""
+    parts = re.split(r"^\$ .*\n", block, flags=re.MULTILINE)[1:]
+    return [[line.rstrip() for line in part.splitlines() if line.strip() and line != "..."] for part in parts]
+
+
+def test_the_page_leads_from_a_module_to_a_release(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Catches: a draft that cannot be built or proven as the page says; a page whose output is not what is printed."""
+    root = make_kit(tmp_path / "kit")
+    for path in ("grader", "grade.py", "pyproject.toml", "tests/visible/conftest.py"):
+        (root / path).symlink_to(ROOT / path)
+    module, mistakes, alternatives = read_section("python")
+    blocks = [shown_lines(block) for block in read_section("")]
+    draft, first, second, third, fourth, packed = blocks
+    (tmp_path / "kmeans.py").write_text(module)
+
+    def replay(shown: list[str], code: int, *arguments: str) -> None:
+        found, said = run(root, capsys, *arguments)
+        lines = [re.sub(r"\d+ CPU seconds|\d+ files, \d+ kB", "", line.rstrip()) for line in said.splitlines()]
+        assert [line for line in shown if re.sub(r"\d+ CPU seconds|\d+ files, \d+ kB", "", line) not in lines] == []
+        assert found == code, said
+
+    replay(draft[0], 0, "new", "kmeans", "--from", str(tmp_path / "kmeans.py"))
+    assert run(root, capsys, "build", "kmeans", "--check")[0] == 0
+    replay(first[0], 1, "verify", "kmeans")
+    for name, text in (("mistakes", mistakes), ("alternatives", alternatives)):
+        with open(root / "solutions" / "kmeans" / f"{name}.py", "a") as file:
+            file.write(f"\n{text}")
+    replay(second[0], 0, "build", "kmeans")
+    replay(second[1], 1, "verify", "kmeans")
+    cases = root / "solutions" / "kmeans" / "cases.py"
+    text = cases.read_text()
+    changes = read_section("diff")[0].splitlines()
+    for old, new in zip(changes[::2], changes[1::2], strict=True):
+        assert text.count(old[1:]) == 1
+        text = text.replace(old[1:], new[1:])
+    cases.write_text(text)
+    replay(third[0], 0, "build", "kmeans")
+    replay(third[1], 1, "verify", "kmeans")
+    survivors = read_section("toml")[0]
+    (root / "solutions" / "kmeans" / "survivors.toml").write_text(survivors)
+    replay(fourth[0], 0, "verify", "kmeans")
+    replay(packed[0], 0, "release", "kmeans", "-o", str(tmp_path / "out"))
+    written = [line for line in f"{mistakes}\n{alternatives}\n{survivors}".splitlines() if line.strip()]
+    questions = len(AssignmentFiles(root, "kmeans").assignment.questions)
+    assert f"has written {round((len(written) + len(changes) / 2) / questions)} lines a question" in SECTION.replace("\n", " ")
+
+
+def test_a_module_of_torch_is_proven_with_mistakes_alone(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Catches: gradients, dtypes and arguments that no check sees; a question that pays for the mistakes of another."""
+    root = make_kit(tmp_path / "kit")
+    code, said = run(root, capsys, "new", "attention", "--from", str(DRAFTS / "attention" / "solution.py"))
+    assert code == 0, said
+    assert "fill in" not in said
+    found = [line for line, fault in verify(root, "attention") if fault]
+    assert "solutions/ has no mistakes: nothing shows that the checks catch any" in found
+    assert not [line for line in found if "stub" in line or "solution gets" in line or "stale" in line]
+    for name in ("mistakes.py", "alternatives.py", "survivors.toml"):
+        shutil.copy(DRAFTS / "attention" / name, root / "solutions" / "attention")
+    build(root, "attention")
+    assert [line for line, fault in verify(root, "attention") if fault] == []
+
+
+def test_what_cannot_be_guessed_is_said_and_left_as_comments(mixed: tuple[Path, list[str]]) -> None:
+    """Catches: an unknown parameter, or a random result, without a line to fill in, or with one elsewhere than said."""
+    root, said = mixed
+    gaps = {}
+    for line in said:
+        if found := re.match(r"fill in: (solutions/mixed/cases.py):(\d+): (\w+) \(mixed_solution.py:(\d+)\): (.*)", line):
+            there = (root / found[1]).read_text().splitlines()[int(found[2]) - 1]
+            assert there.startswith(f"# FILL IN: {found[3]}: {found[5][:40]}")
+            assert f"def {found[3]}(" in MIXED.splitlines()[int(found[4]) - 1]
+            gaps[found[3]] = found[5]
+    assert gaps == {
+        "minimize": "nothing says what `f` is",
+        "norm": "nothing says what `x` is",
+        "roll": "chance decides what it returns; let it take a NumPy generator or what it draws",
+    }
+    assert not [slip for slip in inspect_assignment(root, "mixed") if slip.stops]
+
+
+def test_a_gap_that_is_filled_in_becomes_a_question(mixed: tuple[Path, list[str]], tmp_path: Path) -> None:
+    """Catches: comments that are not the code which is missing."""
+    root = Path(shutil.copytree(mixed[0], tmp_path / "kit"))
+    for place in ("solutions/mixed/cases.py", "tests/visible/test_mixed.py", "tests/hidden/test_mixed.py"):
+        blocks = (root / place).read_text().split("\n\n\n")
+        ours = [block for block in blocks if '"norm"' in block]
+        assert ours
+        text = "\n\n\n".join(
+            re.sub(r"^# ?", "", re.sub(r"^# FILL IN.*\n", "", block), flags=re.MULTILINE) if block in ours else block
+            for block in blocks
+        )
+        (root / place).write_text(text.replace("x=...", "x=rng.normal(size=4)"))
+    settings = root / "assignments" / "mixed" / "assignment.toml"
+    head, _, rest = settings.read_text().partition('id = "norm"')
+    settings.write_text(head + 'id = "norm"' + re.sub(r"points = .* # FILL IN: (\{.*?\}).*", r"points = \1", rest, count=1))
+    build(root, "mixed")
+    assert "norm_1" in json.loads((root / "solution.json").read_text())["mixed"]["cases"]
+    assert not [slip.text for slip in inspect_assignment(root, "mixed") if "norm: its" in slip.text]
+
+
+def test_nothing_of_training_is_kept_and_all_is_named(mixed: tuple[Path, list[str]]) -> None:
+    """Catches: training that runs in every call; statements or given functions that go without a word; a file that is run."""
+    root, said = mixed
+    text = (root / "solutions" / "mixed" / "submitted.py").read_text()
+    assert "epoch" not in text
+    assert "SystemExit" not in text
+    assert "SCALE = 2.0" in text
+    for line in (
+        f"left out: mixed_solution.py:{MIXED[: MIXED.index('for epoch')].count(chr(10)) + 1}: for epoch in range(3):",
+        f"given to students as it is: mixed_solution.py:{MIXED[: MIXED.index('def _helper')].count(chr(10)) + 1}: _helper",
+    ):
+        assert line in said
+    stub = (root / "assignments" / "mixed" / "submitted.py").read_text()
+    assert "np.sqrt" not in stub
+    assert "SCALE * value" not in stub
+    assert '"""Return the mean with one more number."""' in stub
+
+
+def test_a_notebook_becomes_an_assignment(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Catches: tests that become questions; marks of Otter and nbgrader that are lost, or cut at another place; magics."""
+    root = make_kit(tmp_path / "kit")
+    cells = [{"cell_type": kind, "source": text.splitlines(True), "metadata": about} for kind, text, about in NOTEBOOK]
+    (tmp_path / "hw.ipynb").write_text(json.dumps({"cells": cells, "nbformat": 4, "nbformat_minor": 5, "metadata": {}}))
+    code, said = run(root, capsys, "new", "hw", "--from", str(tmp_path / "hw.ipynb"))
+    assert code == 0, said
+    assert [question.id for question in AssignmentFiles(root, "hw").assignment.questions] == ["center", "double"]
+    for line in (
+        "cell 1: %matplotlib inline",
+        "cell 1: grader = otter.Notebook()",
+        "cells 5, 8: tests",
+        "cell 9: no definition",
+    ):
+        assert f"left out: hw.ipynb, {line}" in said
+    stub = (root / "assignments" / "hw" / "submitted.py").read_text()
+    assert "    mean = np.mean(x, axis=0)\n    # YOUR CODE HERE" in stub
+    assert "2 * x" not in stub
+    assert build(root, "hw", BuildOptions(check=True)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.py", "x = 1\n", "has no public function"),
+        ("a.py", "def f(:\n", "a.py:1: not valid Python"),
+        ("a.py", "from .other import x\n\n\ndef f(): return x\n", "a.py:1: a relative import"),
+        (
+            "a.py",
+            "import nowhere_at_all\n\n\ndef f(): return nowhere_at_all\n",
+            "a.py:1: 'nowhere_at_all' is neither installed",
+        ),
+        ("a.txt", "def f(): return 1\n", "neither a Python file (.py) nor a notebook"),
+        ("a.ipynb", "{", "not valid JSON"),
+        ("a.py", "import math\nX = math.sqrt(-1)\n\n\ndef f(): return X\n", "cannot be imported in the sandbox: "),
+    ],
+)
+def test_a_solution_that_cannot_be_used_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture, name: str, text: str, words: str
+) -> None:
+    """Catches: a traceback, a message without a place, or files of half an assignment."""
+    root = make_kit(tmp_path / "kit")
+    (tmp_path / name).write_text(text)
+    before = sorted(root.rglob("*"))
+    code, said = run(root, capsys, "new", "fine", "--from", str(tmp_path / name))
+    assert code == 2
+    assert words in said
+    assert len(said.strip().splitlines()) == 1
+    assert sorted(root.rglob("*")) == before
+    code, said = run(root, capsys, "new", "fine", "--from", str(tmp_path / "missing.py"))
+    assert code == 2
+    assert "cannot be read" in said
+
+
+def test_a_draft_is_as_the_house_writes(mixed: tuple[Path, list[str]], tmp_path: Path) -> None:
+    """Catches: generated files that a formatter would change, or whose imports nothing uses."""
+    root = Path(shutil.copytree(mixed[0], tmp_path / "kit"))
+    shutil.copy(ROOT / "pyproject.toml", root)
+    (root / "grader").symlink_to(ROOT / "grader")
+    places = ["solutions/mixed/cases.py", "tests", "solutions/mixed/mistakes.py", "solutions/mixed/alternatives.py"]
+    for command in (["check"], ["format", "--check"]):
+        done = subprocess.run([sys.executable, "-m", "ruff", *command, *places], cwd=root, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
