@@ -14,7 +14,6 @@ from pathlib import Path
 from grader.assignment import UsageError
 from grader.authoring.notebook_read import read_notebook
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 MARK = re.compile(r"^\s*#+\s*(?P<end>BEGIN|END) SOLUTION\b.*$")  # of Otter and nbgrader, and of this kit
 PROMPT = re.compile(r'^[ \t]*""" # BEGIN PROMPT.*?"""[ \t]*;?[ \t]*# END PROMPT[ \t]*\n?', re.DOTALL | re.MULTILINE)
 SUFFIX = re.compile(r"[ \t]*# SOLUTION( NO PROMPT)?[ \t]*$", re.MULTILINE)
@@ -32,14 +31,15 @@ class Piece:
     """
 
     name: str
-    node: Function | ast.ClassDef
+    node: ast.FunctionDef | ast.ClassDef
     place: str
     uses: tuple[str, ...]
 
     @property
-    def methods(self) -> list[Function]:
+    def methods(self) -> list[ast.FunctionDef]:
         """The methods of a class that students write, in their order; none of a function."""
-        return [node for node in self.node.body if _is_written(node)] if isinstance(self.node, ast.ClassDef) else []
+        body = self.node.body if isinstance(self.node, ast.ClassDef) else []
+        return [node for node in body if isinstance(node, ast.FunctionDef) and _is_written(node)]
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class _Reader:
     def _find_pieces(self, kept: list[ast.stmt]) -> list[Piece]:
         """Return what becomes a question; say what is given to students as it is."""
         definitions = [node for node in kept if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
-        chosen = []
+        chosen: list[ast.FunctionDef | ast.ClassDef] = []
         for node in definitions:
             if isinstance(node, ast.ClassDef):
                 written = [] if node.name.startswith("_") else [part for part in node.body if _is_written(part)]
@@ -165,8 +165,8 @@ class _Reader:
                     named = ", ".join(f"{node.name}.{name}" for name in given)
                     self.notes.append(f"given to students as it is: {self.place(node.lineno)}: {named}")
             else:
-                written = [] if node.name.startswith("_") or isinstance(node, ast.AsyncFunctionDef) else [node]
-            if written:
+                written = [] if node.name.startswith("_") else [node]
+            if written and not isinstance(node, ast.AsyncFunctionDef):
                 chosen.append(node)
             else:
                 self.notes.append(f"given to students as it is: {self.place(node.lineno)}: {node.name}")
@@ -184,8 +184,7 @@ class _Reader:
         """Return by line what stands there once the solutions are marked; marks that a function has already stay in place."""
         shown = [[] if MARK.match(line) else [line.rstrip()] for line in self.lines]
         for piece in pieces:
-            for function in piece.methods or [piece.node]:
-                assert isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+            for function in [piece.node] if isinstance(piece.node, ast.FunctionDef) else piece.methods:
                 first, last = self._find_body(function)
                 begin, end = f"# BEGIN SOLUTION {piece.name}", "# END SOLUTION"
                 indent = " " * function.body[-1].col_offset
@@ -202,7 +201,7 @@ class _Reader:
                     shown[last - 1].append(indent + end)
         return shown
 
-    def _find_body(self, function: Function) -> tuple[int, int]:
+    def _find_body(self, function: ast.FunctionDef) -> tuple[int, int]:
         """Return the first and the last line of a body without its docstring, with the comments above it."""
         body = function.body[1:] if _is_text(function.body[0]) and len(function.body) > 1 else function.body
         first = min([body[0].lineno, *(part.lineno for part in getattr(body[0], "decorator_list", []))])

@@ -158,12 +158,12 @@ def _select_helpers(drivers: str) -> tuple[str, str]:
             needed.add(name)
             node = defined.get(name) or constants.get(name)
             waiting += [part.id for part in ast.walk(node) if isinstance(part, ast.Name)] if node else []
-    imports = []
-    for node in body:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            names = [alias for alias in node.names if (alias.asname or alias.name) in needed]
-            node.names = names
-            imports += [ast.unparse(node)] if names else []
+    imports: list[str] = []
+    for statement in body:
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            names = [alias for alias in statement.names if (alias.asname or alias.name) in needed]
+            statement.names = names
+            imports += [ast.unparse(statement)] if names else []
     groups = [
         [line for line in imports if "__future__" in line],
         [],

@@ -66,7 +66,7 @@ def get_gradients(call: Callable[..., Any], inputs: dict[str, Any]) -> dict[str,
         results = list_tensors(call(**given))
         weighted = [(result * torch.cos(torch.arange(result.numel())).reshape(result.shape)).sum() for result in results]
         if weighted:
-            torch.stack(weighted).sum().backward()
+            torch.autograd.backward(torch.stack(weighted).sum())
     except Exception as error:
         return {f"gradient for {name}": f"none: {type(error).__name__} where inputs need a gradient" for name in leaves}
     none = "none: the result is not connected to it"
