@@ -84,11 +84,6 @@ def rescore(
     rules = read_rule_files(file or _existing(own), adjustments or _existing(own_rows))
     policy, rows = rules.parse_policy(str(source)), rules.parse_adjustments(str(source_rows))
     extensions = policy.late.extensions_file if policy.late else ""
-    if extensions in (*GRADEBOOKS, by_hand.NAME):
-        raise UsageError(
-            f"{source}: late.extensions_file: {extensions} is the name of a file that regrade writes; "
-            "give the table another name"
-        )
     by_hand.require_known_questions(course, rows, str(source_rows))
     old = read_scores(folder)
     new = score_class(course, results, policy, rows)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from grader.assignment import UsageError
 from grader.course import adjustments as by_hand
 from grader.course.adjustments import QuestionAdjustment
 from grader.course.extensions import parse_extensions
+from grader.course.gradebook import GRADEBOOKS
 from grader.course.policy import Policy, parse_policy, read_policy_text
 
 
@@ -36,6 +38,11 @@ class RuleFiles(NamedTuple):
         policy = parse_policy(self.policy, name)
         if not policy.late or not policy.late.extensions_file:
             return policy
+        if policy.late.extensions_file in (*GRADEBOOKS, by_hand.NAME):
+            raise UsageError(
+                f"{name}: late.extensions_file: {policy.late.extensions_file} is a file that the kit writes; "
+                "give the table of extensions another name"
+            )
         rows = parse_extensions(self.extensions, policy.late.extensions_file, policy)
         return policy.model_copy(update={"extensions": (*policy.extensions, *rows)})
 
