@@ -1,6 +1,6 @@
-"""How an assignment begins and ends.
+"""Create and remove assignments.
 
-A new one is the example, small, but with everything that a proven one has; or the first draft about a solution that exists.
+A new assignment is the example, which is small but complete and proven, or a first draft from a solution that exists.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def new(
 ) -> list[Path]:
     """Write a new assignment, build it, and return its files.
 
-    It is written and built in another place first: nothing is written here before all is there.
+    It is written and built in a temporary folder first: nothing is written here before everything is complete.
 
     Args:
         root: The kit's folder.

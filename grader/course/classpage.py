@@ -47,7 +47,7 @@ class ClassFiles:
         accounts: What pages of students say of scores, by page. The name of a page is an entry, or begins with one and ~.
         older: Entries that count for nobody; class.html leaves them out.
         scored: Whether there is a policy, or an adjustment, so that points of checks are not scores.
-        code: What was handed in, by entry, as far as it is known.
+        code: The submitted code by entry, if known.
     """
 
     pairs: Sequence[SimilarPair] = ()
@@ -125,7 +125,7 @@ def _template() -> jinja2.Template:
 
 
 def sanitize_line(value: str, limit: int = MAX_LINE) -> str:
-    """Return a text of somebody else's on one line that is fit to be shown and not too long."""
+    """Return untrusted text, sanitized, on one line of limited length."""
     short = " ".join(sanitize(value[: 4 * limit]).split())
     return short if len(short) <= limit else f"{short[: limit - 1]}…"
 

@@ -57,7 +57,7 @@ def render(
 
     Args:
         entry: The submission, for its time.
-        code: What was handed in, if it is known.
+        code: The submitted code, if known.
     """
     return _render(hide_from_student(result.report, assignment), assignment, account, entry, code)
 

@@ -23,7 +23,7 @@ COUNTED = [outcome.value for outcome in Outcome if outcome not in (Outcome.PARTI
 
 
 def render_gradebook(course: Course, scores: Iterable[Score]) -> str:
-    """Return one row a student: the total, each question, how many checks ended how, lateness, state, and the explanation.
+    """Return one row per student: total, questions, the number of checks per outcome, lateness, status and explanation.
 
     Questions are weighted, but not scaled; whoever has no final score has no numbers.
     """

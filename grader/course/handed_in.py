@@ -1,4 +1,4 @@
-"""What students handed in, as text to be read and compared; it is kept beside the results, so that pages need no export."""
+"""The submitted code as text, to be read and compared; it is kept beside the results, so that pages need no export."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class HandedInCode(StoredModel):
     """The code of one submission.
 
     Attributes:
-        files: Usually one; or two, for when the first is only the stub.
+        files: Usually one, or two if the first may be only the stub.
     """
 
     files: tuple[CodeFile, ...]
 
     @property
     def text(self) -> str:
-        """Return all of it, as it is compared with the code of others."""
+        """Return the code of all files, for the comparison with other submissions."""
         return "\n".join(file.text for file in self.files)
 
 
@@ -55,9 +55,9 @@ def split_lines(text: str) -> list[str]:
 
 
 def collect_code(home: AssignmentFiles, course: Course, folder: Path) -> dict[str, HandedInCode]:
-    """Return by entry what was handed in, as far as it can be read.
+    """Return the submitted code by entry, if it can be read.
 
-    What is not kept in the folder of the class yet is read in the export, if that is still there, and kept.
+    Code that the class's folder does not hold yet is read from the export, if that still exists, and kept.
     """
     found: dict[str, HandedInCode] = {}
     export = Path(course.export)
@@ -73,7 +73,7 @@ def collect_code(home: AssignmentFiles, course: Course, folder: Path) -> dict[st
 
 
 def _read(home: AssignmentFiles, export: Path, entry: WorklistEntry, parser: FileParser) -> HandedInCode | None:
-    """Return what was handed in, or None if nothing in it can be graded."""
+    """Return the submitted code, or None if nothing in it can be graded."""
     name = home.assignment.submission
     try:
         handed = submission.read_submission(export / entry.parts.get(name, entry.path), name, parser=parser)
@@ -96,7 +96,7 @@ def _decode(content: bytes) -> str:
 
 
 def _list_code(notebook: bytes, parser: FileParser) -> str:
-    """Return the code of a notebook's cells, as they are graded; of another file, all its text."""
+    """Return the code of a notebook's cells as they are graded, or all text of another file."""
     try:
         return parser.list_code(notebook)
     except Unreadable:

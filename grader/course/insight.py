@@ -87,7 +87,7 @@ class CommonMistake:
 
 @dataclass(frozen=True)
 class CommonFailure:
-    """Submissions that are wrong in the same way, which the catalogue does not have.
+    """Submissions with the same uncatalogued wrong answers.
 
     Attributes:
         number: Its place among them, by which `catalogue add` finds it; the largest group is 1.
@@ -118,7 +118,7 @@ class FailedCheck:
 
 @dataclass(frozen=True)
 class SubmissionRemark:
-    """One submission, and what is to be said of it."""
+    """One submission, and a remark about it."""
 
     entry: WorklistEntry
     reason: str
@@ -248,7 +248,7 @@ class ClassInsight:
 
     @property
     def full(self) -> int:
-        """Return how many have full marks."""
+        """Return how many submissions have full marks."""
         return self.bins[-1].count if self.bins else 0
 
     def trouble(self, name: str) -> UnusualRuns | None:

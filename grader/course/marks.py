@@ -1,6 +1,6 @@
-"""Which lines of a submission its failed checks point at, by what their messages quote; nothing is parsed.
+"""Find the lines of a submission that messages of failed checks name or quote; nothing is parsed.
 
-A message may hold what a student has written: at worst, a line of the student's own page is marked in vain.
+A message may contain text of the student: at worst, a wrong line of the student's own page is marked.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class MarkedLine:
 
     Attributes:
         anchor: The id of its element.
-        pointers: What points at it.
+        pointers: The places in messages that name this line.
     """
 
     number: int
@@ -71,7 +71,7 @@ class MarkedFile:
 
 
 def find_pointers(report: Report) -> list[Pointer]:
-    """Return the places in the submission that the messages of failed checks name, each once for a check."""
+    """Return the places in the submission that messages of failed checks name, each once per check."""
     found: list[Pointer] = []
     for check in report.checks:
         if check.outcome is not Outcome.PASSED:
@@ -85,7 +85,7 @@ def find_pointers(report: Report) -> list[Pointer]:
 
 
 def mark_lines(code: HandedInCode, report: Report) -> list[MarkedFile]:
-    """Return the files of a submission, with what the failed checks of this report say of their lines."""
+    """Return the files of a submission, with the pointers of this report's failed checks at their lines."""
     files = []
     for number, file in enumerate(code.files, 1):
         shown = [MarkedLine(line, text, f"file-{number}-line-{line}") for line, text in enumerate(clean_lines(file.text), 1)]
@@ -98,7 +98,7 @@ def mark_lines(code: HandedInCode, report: Report) -> list[MarkedFile]:
 
 
 def _find_lines(files: Sequence[MarkedFile], pointer: Pointer) -> list[MarkedLine]:
-    """Return the lines that a place means: one of a file; in a notebook, all that read as quoted."""
+    """Return the lines that a pointer means: one line of a file, or all quoted lines of a notebook."""
     for file in files:
         if file.notebook is pointer.in_notebook:
             if file.notebook:
@@ -108,7 +108,7 @@ def _find_lines(files: Sequence[MarkedFile], pointer: Pointer) -> list[MarkedLin
 
 
 def find_definitions(files: Sequence[MarkedFile], questions: Sequence[Question]) -> Mapping[str, MarkedLine]:
-    """Return by question the line that defines its function; where there are several, the last one, which counts."""
+    """Return, by question, the line that defines its function; of several, the last, which counts."""
     found = {}
     for question in questions:
         for file in files:
@@ -130,7 +130,7 @@ def _find_definition(lines: Sequence[MarkedLine], names: Sequence[str]) -> Marke
 
 
 def clean_lines(text: str) -> list[str]:
-    """Return the lines of a file as they can be shown: not too many, and without what could disturb the text around them."""
+    """Return the lines of a file for display, sanitized, and limited in number and length."""
     return [_clean_line(line[:MOST_COLUMNS]) for line in split_lines(text[:MOST_TEXT])[:MOST_LINES]]
 
 

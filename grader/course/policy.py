@@ -1,6 +1,6 @@
 """The policy of a course, as an instructor writes it in a TOML file; docs/policy.md explains each key.
 
-Numbers are exact decimals. What a policy makes of outcomes is scoring.py's.
+Numbers are exact decimals. scoring.py applies a policy to outcomes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Strict(BaseModel):
 
 
 class Weights(_Strict):
-    """Factors of points, where they are not 1.
+    """Factors of points, if not 1.
 
     The factors of question and suite are multiplied.
 
@@ -352,7 +352,7 @@ def parse_policy(text: str, name: str) -> Policy:
 
 
 def _decimal(text: str) -> Decimal:
-    """Return a number of a file; one of a billion zeros is not written out by whoever asks how large it is."""
+    """Return a number of a file; refuse one with too many digits, which would fill the memory."""
     exponent = text.lower().partition("e")[2]
     if exponent.lstrip("+-0_")[3:]:
         raise ArithmeticError(f"a number is too large or too small: {text[:40]}")

@@ -1,4 +1,4 @@
-"""Similar pairs that hang together, as groups: a ring of four is one thing to look at, not six."""
+"""Groups of submissions that similar pairs connect: a ring of four is one group to look at, not six pairs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_DRAWN = 16  # members; with more of them, a drawing is a blot
 
 @dataclass(frozen=True)
 class SimilarGroup:
-    """Submissions that similar pairs connect, directly or by others.
+    """Submissions that similar pairs connect, directly or through others.
 
     Attributes:
         members: Their ids; those in more pairs come first.
@@ -27,7 +27,7 @@ class SimilarGroup:
     pairs: Sequence[SimilarPair]
 
     def draw(self) -> RingDrawing | None:
-        """Return what to draw of the group; None of a mere pair, and of too many members."""
+        """Return the drawing of the group, or None for a single pair and for too many members."""
         if not 2 < len(self.members) <= MOST_DRAWN:
             return None
         angles = [2 * math.pi * index / len(self.members) - math.pi / 2 for index in range(len(self.members))]

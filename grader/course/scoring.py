@@ -86,7 +86,7 @@ class Score(BaseModel):
 
 
 def require_known_names(course: Course, results: Mapping[str, SubmissionResult | None], policy: Policy) -> None:
-    """Raise UsageError where the policy names what is not there; checks are known once there is a result."""
+    """Raise UsageError if the policy names unknown questions or checks; checks are known once there is a result."""
     questions = {question.id for question in course.assignment.questions}
     checks = {check.id for result in results.values() if result for check in result.report.checks}
     named = [(f"weights.questions.{name}", name, questions) for name in policy.weights.questions]
@@ -281,13 +281,16 @@ def list_own_adjustments(
 
 
 def find_unscored_students(course: Course, scored: Iterable[Score], policy: Policy) -> list[str]:
-    """Return whom the policy names but no score is of: misspelt, without a submission, or the id of one that does not count."""
+    """Return the students in the policy that have no score.
+
+    A name may be misspelt, its student may not have submitted, or it is the id of a submission that does not count.
+    """
     named = [*(one.student for one in policy.extensions), *(one.student for one in policy.adjustments)]
     return find_unscored(course, scored, named)
 
 
 def find_unscored(course: Course, scored: Iterable[Score], named: Iterable[str]) -> list[str]:
-    """Return the names, each once, that no score is of."""
+    """Return the names that have no score, each once."""
     entries = {entry.id: entry for entry in course.entries}
     people = [(entries[one.entry], one.student) for one in scored]
     return [name for name in dict.fromkeys(named) if not any(_means(name, *one) for one in people)]

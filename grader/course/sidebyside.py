@@ -43,7 +43,7 @@ def render(
 
     Args:
         sides: Both submissions, in the order of the pair.
-        codes: What was handed in, of both.
+        codes: The submitted code of both.
         helpers: Functions of the class page that show a line, a share and the place of a page.
     """
     texts = [_mark(code.text, [passage[side] for passage in pair.passages]) for side, code in enumerate(codes)]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 GRAM = 8  # tokens in a fingerprint
 WINDOW = 4  # of that many neighbouring ones one is kept, so no shared run of GRAM + WINDOW - 1 tokens is missed
-COMMON = 1 / 5  # what more of a class than this has, and at least a handful, is how one writes it
+COMMON = 1 / 5  # fingerprints in more than this share of the class, and at least in HANDFUL, are common style
 HANDFUL = 5
 LEAST = 30  # fingerprints to judge by, about ten lines: whoever has fewer is measured as if there were that many
 LEVEL = 0.3  # pairs below are not returned
@@ -133,7 +133,7 @@ def _chosen(ranked: list[tuple[float, int, int]]) -> list[tuple[float, int, int]
 
 
 def _winnowed(source: str, known: set[int]) -> dict[int, _Place]:
-    """Return the fingerprints of what is not known in a text, and where each is first: the least of every WINDOW neighbours."""
+    """Return the unknown fingerprints of a text, with their first place: the least of every WINDOW neighbours."""
     found: dict[int, _Place] = {}
     for piece in _pieces(source):
         for run in _unknown(piece, known):
