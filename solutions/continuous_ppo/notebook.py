@@ -26,8 +26,8 @@
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
 # > - You may also define everything in a notebook and submit that notebook.
-# >   `python grade.py --submission notebook.ipynb` grades what it defines. In the cells below,
-# >   remove `submitted.` before your names then.
+# >   `python grade.py --submission notebook.ipynb` grades what it defines. Then remove `submitted.`
+# >   in the cells below.
 #
 # With the settings of the next cell, all training runs together take about two minutes. Returns,
 # losses and curves differ from machine to machine.
@@ -797,8 +797,8 @@ plt.show()
 # smaller. Curved: you use something other than the ratio.
 #
 # **The value.** The critic is trained on the same data for the same number of epochs, so its loss
-# is clipped, too. With the target $G_t$ and the recorded value $V_\text{old}$, each row counts with
-# the *larger* of two errors:
+# is clipped, too. The target is $G_t$, and the recorded value is $V_\text{old}$. For each row, the
+# *larger* of two errors counts:
 #
 # $$L_\text{value} = \frac{1}{B} \sum_t \max\left((V - G_t)^2,\
 #   \left(V_\text{old} + \text{clip}(V - V_\text{old},\, -\varepsilon,\, \varepsilon) - G_t\right)^2\right)$$
@@ -861,8 +861,9 @@ plt.show()
 #
 # **Write `anneal_learning_rate(optimizer, interactions, total_interactions, initial)`**: set the
 # learning rate on the straight line from `initial` at the beginning to 0 at the end. Training
-# always plays whole trajectories, so at its end `interactions` can exceed `total_interactions`. If
-# your function is called then, the rate must be 0: a negative rate would *increase* the loss.
+# always plays whole trajectories, so at the end of training `interactions` can exceed
+# `total_interactions`. If your function is called then, the rate must be 0: a negative rate would
+# *increase* the loss.
 #
 # In the cell, advantages and targets are huge, so the gradient norm is clipped to 0.5. With plain
 # gradient descent and a learning rate of 0.1, the weights then move by 0.05. Before any update, the

@@ -25,13 +25,13 @@
 # > - Save `submitted.py` and run the cell again. You need not restart the kernel: `autoreload`
 # >   loads the saved file.
 # > - Run `python grade.py --watch` in a terminal next to this notebook. It grades every save. For
-# >   many wrong answers it prints a hint at the likely mistake. The cells here show what your code
-# >   does; `grade.py` checks whether it is correct.
+# >   many wrong answers it prints a hint about the likely mistake. The cells here show what your
+# >   code does; `grade.py` checks whether it is correct.
 # > - The first cell that calls something you have not written yet stops with a
 # >   `NotImplementedError` that says what to write.
 # > - You may also define everything in a notebook and submit that:
 # >   `python grade.py --submission notebook.ipynb` grades the definitions in it. The cells below
-# >   then have to use your names without `submitted.` in front.
+# >   then must use your names without `submitted.`.
 #
 # The pendulum is drawn by pygame (`pip install "gymnasium[classic-control]"`). The whole notebook
 # runs in two or three minutes. Scores and curves differ from machine to machine.
@@ -201,9 +201,9 @@ joints.store(np.zeros(3), np.array([0.5, -0.5]), 0.0, np.zeros(3), False)
 print("yours, action [ 0.5 -0.5]         :", joints.acts_buf[0], "of", list(joints.acts_buf.shape))
 
 # %% actions-seen [markdown]
-# With two joints, it stops with an error. That is better than a wrong result. Since NumPy 2.4 it
-# stops with one joint too, so many copies of this code no longer run. An action is a vector even
-# if it has one element: `[size, act_dim]`.
+# With two joints, the faulty code stops with an error. That is better than a wrong result. Since
+# NumPy 2.4 it stops with one joint too, so many copies of this code no longer run. An action is a
+# vector even if it has one element: `[size, act_dim]`.
 
 # %% sample-text [markdown]
 # ## 2 · Replay buffer: sampling
@@ -535,8 +535,7 @@ plt.show()
 # The weights and biases of the last layers are initialized uniformly in $[-0.003, 0.003]$. The
 # reason is the tanh: the actor's gradient passes through it, and its slope is $1 - a^2$. An actor
 # that starts near $a = \pm 1$ has a saturated tanh and gets almost no gradient. The critic starts
-# with small values for a similar reason: the actor would climb large random ones as if they meant
-# something.
+# with small values for a similar reason: large random values would mislead the actor.
 #
 # **Write `Actor` and `Critic`.**
 #

@@ -7,7 +7,7 @@
 #
 # In this assignment you write an agent that learns by trial and error, in seven small functions.
 # You start with the vanilla policy gradient, which hardly works. You end with proximal policy
-# optimization (PPO), which was used to train agents for Dota 2 and walking robots and to fine-tune
+# optimization (PPO), which has trained agents for Dota 2 and walking robots, and fine-tuned
 # language models.
 #
 # Every section follows the same pattern: the idea, the formula, the shapes, what to write, a cell
@@ -25,8 +25,8 @@
 # > - A cell that calls a function you have not written yet stops with a `NotImplementedError` that
 # >   says what to return.
 # > - You may also define the functions in a notebook and submit that notebook.
-# >   `python grade.py --submission notebook.ipynb` grades the functions that it defines. In the
-# >   cells below, remove `submitted.` from the calls then.
+# >   `python grade.py --submission notebook.ipynb` grades the functions that it defines. Then
+# >   remove `submitted.` in the cells below.
 #
 # With the settings of the next cell, all training runs together take about two minutes. Losses,
 # returns and curves differ from machine to machine. The figures in the text are those of a correct
@@ -278,6 +278,8 @@ print(f"weight tensors that changed: found {changed}, expected {len(before)}")
 # They form a ladder. Training takes about half a second per rung. If a rung fails, it is trained
 # again with another seed, because a correct agent can have bad luck, too. The first rung that fails
 # shows where to look. (The idea is from Andy Jones, *Debugging RL, Without the Agonizing Pain*.)
+#
+# In these worlds, each observation contains a sign, -1 or +1, and the number of steps so far.
 #
 # | rung | what happens | result of a correct agent |
 # | --- | --- | --- |
@@ -547,9 +549,9 @@ experiment(
 #
 # We trained the reference solution with 20 seeds and 2,000 rollouts. The median success rate was
 # 26%; seven seeds ended with 0%, three with 95% or more. The mean reward was best after about 600
-# rollouts, and got *worse* from then on. The policy loses again what it has learned. To read more,
-# search for **catastrophic forgetting** and **policy collapse**. You may see it with single seeds
-# here, or with `LONG = True`.
+# rollouts, and got *worse* from then on. The policy loses what it had learned. To read more, search
+# for **catastrophic forgetting** and **policy collapse**. You may see it with single seeds here, or
+# with `LONG = True`.
 #
 # Why? No reward is positive, so no return is positive, and no row of a batch makes its own action
 # *more* likely. Good actions are made less likely too, only by less than bad ones. At best, with a
@@ -662,7 +664,7 @@ experiment(
 # learns. The policy loss fluctuates around a value near 0.
 
 # %% fragile-text [markdown]
-# ## 7 · Why that is not enough
+# ## 7 · Why advantages are not enough
 #
 # The learning rate of $10^{-3}$ was well chosen. With a rate four times as large, you might hope to
 # finish in a quarter of the time. This takes 20 to 30 seconds.

@@ -10,8 +10,8 @@
 # receives the result of the action. At the end, it swings up a pendulum.
 #
 # The assignment follows a notebook of drafts for a PPO agent in *keras-rl* (November 2017), called
-# **the keras-rl drafts** below. They contain a draft whose author says himself that it is likely
-# wrong, formulas that he derives on the side, and a plan. Your work has the same three parts:
+# **the keras-rl drafts** below. They contain a draft that its author calls likely wrong, some
+# derivations, and a plan. Your work has the same three parts:
 #
 # | | what you get | what you do |
 # | --- | --- | --- |
@@ -29,13 +29,13 @@
 # > - Save `submitted.py` and run the cell again. You need not restart the kernel: `autoreload`
 # >   loads the saved file.
 # > - Run `python grade.py --watch` in a terminal next to this notebook. It grades every save. For
-# >   many wrong answers it prints a hint at the likely mistake. The cells here show what your code
-# >   does; `grade.py` checks whether it is correct.
+# >   many wrong answers it prints a hint about the likely mistake. The cells here show what your
+# >   code does; `grade.py` checks whether it is correct.
 # > - The first cell that calls something you have not written yet stops with a
 # >   `NotImplementedError` that says what to write.
 # > - You may also define everything in a notebook and submit that:
 # >   `python grade.py --submission notebook.ipynb` grades the definitions in it. The cells below
-# >   then have to use your names without `submitted.` in front.
+# >   then must use your names without `submitted.`.
 #
 # The pendulum is drawn by pygame (`pip install "gymnasium[classic-control]"`). The whole notebook
 # runs in two or three minutes. Scores and curves differ from machine to machine.
@@ -345,7 +345,7 @@ draw_episodes(axes)
 plt.show()
 
 # %% leak-seen [markdown]
-# Most of all the last steps before the end. Their advantages contain the -1 of an episode that had
+# Above all, the last steps before the end. Their advantages contain the -1 of an episode that had
 # not yet begun.
 
 # %% repair-text [markdown]

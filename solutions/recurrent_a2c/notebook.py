@@ -26,8 +26,8 @@
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
 # > - You may also define everything in a notebook and submit that notebook.
-# >   `python grade.py --submission notebook.ipynb` grades what it defines. In the cells below,
-# >   remove `submitted.` before your names then.
+# >   `python grade.py --submission notebook.ipynb` grades what it defines. Then remove `submitted.`
+# >   in the cells below.
 #
 # The package `ale-py` contains the game, and `opencv` resizes its frames:
 #
@@ -256,7 +256,7 @@ plt.show()
 # is not trained yet, so its actions are almost random. In 20 games, the mean score of an untrained
 # network was 545.
 #
-# Below the film, the cell shows six of its frames.
+# Below the animation, the cell shows six of its frames.
 
 # %% watch
 
@@ -321,7 +321,7 @@ else:
 #
 # Games end in the middle of rollouts, in a different column for each row. The mask `is_not_done`
 # marks these columns. A toy example shows how. In `Toy`, a game has three actions, and the reward
-# of the third action is 8. Its observation counts the actions. The memory of the agent `Counter`
+# of the third action is 8. The observation counts the actions. The memory of the agent `Counter`
 # counts the observations that it has already seen in this game. The cell shows eight columns of one
 # row of the pool. A2 is the observation of game A after two actions.
 #
