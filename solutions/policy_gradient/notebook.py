@@ -664,7 +664,7 @@ experiment(
 # learns. The policy loss fluctuates around a value near 0.
 
 # %% fragile-text [markdown]
-# ## 7 · Why advantages are not enough
+# ## 7 · A larger learning rate ruins the policy
 #
 # The learning rate of $10^{-3}$ was well chosen. With a rate four times as large, you might hope to
 # finish in a quarter of the time. This takes 20 to 30 seconds.
