@@ -371,5 +371,5 @@ def test_a_table_is_kept_with_its_policy(tmp_path: Path) -> None:
     for name in ("canvas", "adjustments"):
         source.write_text(LATE.replace("extra-time", name), encoding="utf-8")
         (tmp_path / f"{name}.csv").write_text("student,days,reason\nada@x.edu,2,ill\n", encoding="utf-8")
-        with pytest.raises(UsageError, match=rf"late\.extensions_file: {name}\.csv is the name of a file that regrade writes"):
+        with pytest.raises(UsageError, match=rf"late\.extensions_file: {name}\.csv is a file that the kit writes"):
             rescore.rescore(folder, source)
