@@ -15,6 +15,8 @@ from grader.proof.naming import rename_like
 from grader.proof.rewriting import rewrite
 from grader.proof.textedits import apply_edits, drop_docstrings, find_edits
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = ("solutions/ddpg/submitted.py", "assignments/ddpg/assignment.toml", "utils.py", "assignments/ddpg/*")
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,6 +15,8 @@ from grader.judge.relations import explain_relation
 from grader.judge.run import Grader, GradingOptions
 from grader.report.model import Report
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = {
     "test_a_relation_is_put_into_words": ("grader/judge/relations.py", "grader/judge/influence.py"),
     "test_loose_relations_come_last": ("grader/judge/relations.py", "grader/judge/influence.py"),
