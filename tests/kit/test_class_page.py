@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
-import subprocess
 import time
 from collections.abc import Iterable
 from itertools import pairwise
@@ -34,8 +32,9 @@ from grader.report.model import Cause, CheckResult, Outcome, Report
 from grader.report.shared import fold_hidden_checks
 from grader.report.terminal import find_next_step
 from grader.sandbox.reply import Reply
+from tests.kit.browser import measure_width, needs_browser
 from tests.kit.examples import examples
-from tests.kit.test_page import CHROMIUM, HOSTILE, LEVELS, MEASURE, Parsed
+from tests.kit.test_page import HOSTILE, LEVELS, Parsed
 
 pytestmark = pytest.mark.recorded
 
@@ -706,24 +705,13 @@ def test_real_submissions(built_toy: Path, tmp_path: Path) -> None:
 # In a browser
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+@needs_browser
 @pytest.mark.parametrize("width", [360, 1200])
 def test_nothing_overflows_sideways(tmp_path: Path, width: int) -> None:
     """With all that can be unfolded open, no name, message or picture pushes the page wider than the screen."""
-    assert CHROMIUM is not None
     made = hostile()
     text = made.page([SimilarPair(made.entries[-4].id, made.entries[-3].id, 0.5, [((1, 9_999), (1, 9_999))])])
-    path = tmp_path / "measure.html"
-    path.write_text(MEASURE.format(width=width, page=html.escape(text)), encoding="utf-8")
-    command = [CHROMIUM, "--headless", "--disable-gpu", "--no-sandbox", f"--user-data-dir={tmp_path / 'profile'}"]
-    command += ["--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update"]
-    command += ["--disable-sync", "--window-size=1300,900", "--dump-dom", path.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    title = re.search(r"<title>(.*?)</title>", done.stdout)
-    assert title, done.stderr
-    whole, right, headings = map(int, title[1].split(","))
-    assert headings == 1, "the page was not there yet"
-    assert max(whole, right) <= width
+    assert measure_width(text, width, tmp_path) <= width
 
 
 @pytest.mark.parametrize("form", ["a cell without source", "format 3"])

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html
 import json
 import math
 import re
-import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -26,6 +24,7 @@ from grader.judge.run import Grader, GradingOptions, grade
 from grader.judge.student import MAX_CURVES, MAX_POINTS, LoadedSubmission, RunContext, SubmissionUnderTest
 from grader.report import page
 from grader.report.model import CheckResult, Outcome, QuestionResult, Report, ValueTable, combine_outcomes
+from tests.kit.browser import measure_width, needs_browser
 from tests.kit.examples import examples
 
 pytestmark = pytest.mark.recorded
@@ -38,7 +37,6 @@ INPUTS = {
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTION = ROOT / "solutions" / "policy_gradient" / "submitted.py"
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 VOID = {"meta", "wbr"}
 TABLE = ValueTable(
     name="returns",
@@ -407,32 +405,12 @@ def test_odd_final_rewards_cost_nothing(home: AssignmentFiles, tmp_path: Path, r
 
 # In a browser
 
-MEASURE = """<!doctype html><title>?</title><iframe style="border: 0; width: {width}px; height: 800px" srcdoc="{page}"></iframe>
-<script>
-onload = () => {{
-  const read = document.querySelector("iframe").contentDocument;
-  for (const one of read.querySelectorAll("details")) one.open = true;
-  const right = [...read.querySelectorAll("body *:not(.scroll *)")].map(one => one.getBoundingClientRect().right);
-  document.title = [read.documentElement.scrollWidth, Math.ceil(Math.max(...right)), read.querySelectorAll("h1").length].join();
-}}
-</script>"""
 
-
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+@needs_browser
 @pytest.mark.parametrize("width", [360, 1200])
 def test_nothing_overflows_sideways(tmp_path: Path, width: int) -> None:
     """On a phone, one long word, row or picture would push the whole page sideways, and text out of sight.
 
     Only tables of numbers scroll sideways, by themselves.
     """
-    assert CHROMIUM is not None
-    path = tmp_path / "measure.html"
-    path.write_text(MEASURE.format(width=width, page=html.escape(page.render(every_outcome()))), encoding="utf-8")
-    command = [CHROMIUM, "--headless", "--disable-gpu", "--no-sandbox", f"--user-data-dir={tmp_path / 'profile'}"]
-    command += ["--window-size=1300,900", "--dump-dom", path.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    title = re.search(r"<title>(.*?)</title>", done.stdout)
-    assert title, done.stderr
-    whole, right, headings = map(int, title[1].split(","))
-    assert headings == 1, "the page was not there yet"
-    assert max(whole, right) <= width
+    assert measure_width(page.render(every_outcome()), width, tmp_path) <= width

@@ -6,7 +6,6 @@ import csv
 import html
 import json
 import re
-import subprocess
 import time
 from collections.abc import Iterable
 from datetime import datetime, timezone
@@ -29,8 +28,9 @@ from grader.course.similarity import SimilarPair
 from grader.course.worklist import WorklistEntry
 from grader.judge.failure import format_trace
 from grader.report.model import Outcome
+from tests.kit.browser import measure_width, needs_browser
 from tests.kit.test_class_page import ASSIGNMENT, Planted, wrong
-from tests.kit.test_page import CHROMIUM, HOSTILE, LEVELS, MEASURE, Parsed
+from tests.kit.test_page import HOSTILE, LEVELS, Parsed
 
 pytestmark = pytest.mark.recorded
 
@@ -293,22 +293,12 @@ def test_a_huge_submission_makes_a_page_all_the_same(tmp_path: Path) -> None:
 # In a browser
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+@needs_browser
 @pytest.mark.parametrize("width", [360, 1400])
 @pytest.mark.parametrize("part", ["staff", "students", "similar", "class"])
 def test_nothing_overflows_sideways(tmp_path: Path, width: int, part: str) -> None:
     """Catches: a long line or name that pushes the page wider than the screen."""
-    assert CHROMIUM is not None
     made, code, pairs = hostile()
     pages: Iterable[tuple[str, str]] = write(tmp_path / "class", made, code, pairs=pairs).items()
     page = next(text for place, text in pages if place.startswith(part))
-    path = tmp_path / "measure.html"
-    path.write_text(MEASURE.format(width=width, page=html.escape(page)), encoding="utf-8")
-    command = [CHROMIUM, "--headless", "--disable-gpu", "--no-sandbox", f"--user-data-dir={tmp_path / 'profile'}"]
-    command += ["--window-size=1500,900", "--dump-dom", path.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    title = re.search(r"<title>(.*?)</title>", done.stdout)
-    assert title, done.stderr
-    whole, right, headings = map(int, title[1].split(","))
-    assert headings == 1, "the page was not there yet"
-    assert max(whole, right) <= width
+    assert measure_width(page, width, tmp_path) <= width
