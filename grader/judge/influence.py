@@ -21,7 +21,7 @@ STEP = 0.01  # of a nudge: of float32 numbers around 1, differences keep two dig
 MAX_NUDGES, MAX_OUTPUT = 48, 64  # of a case, and numbers of an output
 WEAK = 0.02  # of the strongest influence: what is weaker is taken for none, or left out of consideration
 NOISE = 0.002  # of the largest number of an output: what rounding may look like, after the division by a step
-NONE = 0.1  # share of WEAK: anything smaller is no influence; what lies between the two is not judged
+NONE = 0.1  # of what is weak: below this there is no influence, and in between nobody can tell
 STILL = 0.01  # of the largest movement of an output: an input that moves it less has no direction that others could share
 CLOSE = 0.03  # two influences agree to within this share: float32 leaves two digits of a difference
 
