@@ -17,9 +17,11 @@ from grader.authoring.recipes import cook_case, holds_nan, list_unstorable, load
 from grader.authoring.slips import Slip, find_question_line, list_setting_slips, suggest
 from grader.authoring.staleness import list_stale_files
 from grader.authoring.stub import BEGIN, make_stub
-from grader.proof.catalogue import PARAMETERS, CatalogueError, Variant, load_catalogue
+from grader.proof.catalogue import PARAMETERS, REWRITE, CatalogueError, Variant, is_draft, load_catalogue
 from grader.proof.collateral import read_exceptions
+from grader.proof.ideas import get_ideas_path, read_ideas
 from grader.proof.mutants import read_survivors
+from grader.proof.trials import list_unit_questions
 
 LARGE = 2_000_000  # bytes of a file of answers or evidence: every clone and every zip contains it
 
@@ -51,6 +53,7 @@ def inspect_assignment(root: Path, name: str, stale: bool = True) -> list[Slip]:
     mistakes, slips = _read_catalogue(home, blind)
     found += slips
     found += _inspect_questions(home, checks, mistakes, whole=not slips and not blind)
+    found += _inspect_ideas(home, checks, mistakes) if not slips and not blind else []
     found += _inspect_stored(home)
     if stale and not any(slip.stops for slip in found):
         found += [Slip(file.path, 0, f"stale: {file.why}", stops=False) for file in list_stale_files(home)]
@@ -185,6 +188,25 @@ def _inspect_questions(
             )
 
 
+def _inspect_ideas(home: AssignmentFiles, checks: Mapping[str, list[ReadCheck]], mistakes: list[Variant]) -> Iterator[Slip]:
+    """Yield checks and mistakes in catches.toml that do not exist, and mistakes that no proof tries on the check."""
+    path, names = get_ideas_path(home), {name: one for one in mistakes for name in (one.id, one.idea)}
+    known = {f"{suite}/{check.name}": check for suite in SUITES for check in checks[suite]}
+    for idea in read_ideas(home):
+        check = known.get(idea.check.partition("[")[0])
+        if check is None:
+            yield Slip(path, idea.line, f"there is no check {idea.check}; {suggest(idea.check, known)}")
+        for name in idea.mistakes:
+            mistake = names.get(name)
+            if mistake is None:
+                yield Slip(path, idea.line, f"there is no mistake {name!r} in mistakes.py; {suggest(name, names)}")
+                continue
+            tried = list_unit_questions(home.assignment, mistake.function) | {mistake.question}
+            if check and check.question and check.question not in tried:
+                text = f"{name} is a mistake of {mistake.question}, so no proof tries it on {idea.check} ({check.question})"
+                yield Slip(path, idea.line, text)
+
+
 def _read_catalogue(home: AssignmentFiles, blind: bool) -> tuple[list[Variant], list[Slip]]:
     """Return the mistakes, and the slips in mistakes and alternatives.
 
@@ -210,10 +232,11 @@ def _read_catalogue(home: AssignmentFiles, blind: bool) -> tuple[list[Variant], 
     for variant in {variant.idea: variant for variant in mistakes}.values():
         hint = variant.hint.strip()
         fault = "is not one line" if "\n" in hint else "is not a question: it has no ?" if "?" not in hint else ""
+        fault = REWRITE if is_draft(hint) else fault
         if fault:
             path = home.solution / "mistakes.py"
             slips.append(Slip(path, _line_of_name(path, variant.idea), f"the hint of {variant.idea} {fault}", stops=False))
-    for read in (read_survivors, read_exceptions):
+    for read in (read_survivors, read_exceptions, read_ideas):
         try:
             read(home)
         except UsageError as error:

@@ -127,6 +127,15 @@ class CatalogueError(UsageError):
         self.faults = faults
 
 
+DRAFT = "DRAFT:"  # what the hint of a proposed mistake begins with, until its author has rewritten it
+REWRITE = "is a draft: ask what a good tutor would ask, and remove DRAFT"
+
+
+def is_draft(hint: str) -> bool:
+    """Return whether a hint is still the draft of `propose`, which no student may read."""
+    return hint.lstrip().startswith(DRAFT)
+
+
 def load_catalogue(home: AssignmentFiles, kind: str) -> list[Variant]:
     """Return the entries of mistakes.py or alternatives.py in their order; none without the file.
 

@@ -24,13 +24,14 @@ from grader.answers import Mistake
 from grader.assignment import AssignmentFiles, UsageError
 from grader.authoring.staleness import list_stale_files
 from grader.fingerprints import hash_kit, hash_parts
+from grader.proof.ideas import find_missed, read_ideas
 from grader.proof.records import DECIDES, RecordKeys, Records
 from grader.proof.trials import TrialTask
 from grader.proof.verify import Proof, ProofOptions
 from grader.report.model import write_atomically
 
 NAMED = 3  # files or trials that are named; the rest is counted
-SOURCES = ("cases.py", "mistakes.py", "alternatives.py", "survivors.toml", "collateral.toml")
+SOURCES = ("cases.py", "mistakes.py", "alternatives.py", "survivors.toml", "collateral.toml", "catches.toml")
 
 
 class LastProof(BaseModel):
@@ -91,7 +92,7 @@ def _list_gaps(home: AssignmentFiles) -> list[str]:
     proof = _RecordedProof(home, ProofOptions())
     if not proof.records.known or (open_trials := proof.list_unrecorded()):
         return [_describe_gap(home, last, now, open_trials if proof.records.known else [])]
-    return []
+    return proof.list_missed()
 
 
 def _describe_gap(home: AssignmentFiles, last: LastProof | None, now: LastProof, trials: list[str]) -> str:
@@ -128,6 +129,11 @@ class _RecordedProof(Proof):
         kept = [task for task in right if self._speaks(keys, task) and not self.records.known[task.id].verdict.lost]
         kept += [task for task in wrong if self._speaks(keys, task) and self.records.known[task.id].verdict.failed]
         return [task.id for task in (*right, *wrong) if task not in kept]
+
+    def list_missed(self) -> list[str]:
+        """Return where a check does not catch a mistake that it is there for, according to the records."""
+        caught = {variant.id: self.records.known[f"mistake {variant.id}"].verdict.failed for variant in self.wrong}
+        return list(find_missed(read_ideas(self.home), caught))
 
     def _speaks(self, keys: RecordKeys, task: TrialTask) -> bool:
         """Return whether `verify --all` wrote a record of the task that still matches."""

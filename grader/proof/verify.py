@@ -17,8 +17,9 @@ from grader.judge.harness import Harness
 from grader.judge.run import Grader
 from grader.proof import flake as flakiness
 from grader.proof.boundary import Finding, find_leaks, prove_confinement
-from grader.proof.catalogue import CatalogueError, Variant, load_catalogue
+from grader.proof.catalogue import REWRITE, CatalogueError, Variant, is_draft, load_catalogue
 from grader.proof.collateral import MistakeCost, judge_costs, judge_visibility, measure_cost, read_exceptions
+from grader.proof.ideas import judge_ideas, read_ideas
 from grader.proof.matrix import KillMatrix
 from grader.proof.mutants import Mutant, Survivor, make_mutants, read_survivors
 from grader.proof.pairs import measure_hints
@@ -247,6 +248,8 @@ class Proof:
             tried = self.trials.result(task)
             self.tried[variant.id] = variant, task, tried.verdict
             yield from self._caught(variant, task, tried)
+            if is_draft(variant.hint):
+                yield f"the hint of {variant.id} {REWRITE}", True
             yield from ((line, True) for line in tried.stale)
         for suite, entries in known.items():
             where = self.home.mistakes[suite].relative_to(self.home.root)
@@ -269,6 +272,8 @@ class Proof:
         yield from ((f"not recognised by its own hint: {name}", None) for name in self.tried if name not in recognised)
         seen, explained = matrix.caught_in("visible"), matrix.recognised("visible")
         yield f"visible checks recognise {len(explained)} of the {len(seen)} mistakes that they catch", None
+        failed = {name: verdict.failed for name, (_, _, verdict) in self.tried.items()}
+        yield from judge_ideas(read_ideas(self.home), matrix.checks, failed)
         if self.options.quick:
             return
         costs = [self._cost(variant, task) for variant, task in zip(self.wrong, beside, strict=True)]
