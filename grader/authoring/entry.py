@@ -35,6 +35,7 @@ class NewMistake:
         text: The whole definition.
         names: The names that the definition reads.
         hidden_only: Whether only hidden checks catch it.
+        form: Whether only the form of its answers is wrong.
     """
 
     id: str
@@ -46,11 +47,13 @@ class NewMistake:
     text: str
     names: tuple[str, ...] = ()
     hidden_only: bool = False
+    form: bool = False
 
     def render(self) -> str:
         """Return the declaration."""
         options = [f"hint={_quote(self.hint)}"]
         options += [f"source={_quote(self.source)}"] if self.source else []
+        options += ["form=True"] if self.form else []
         options += ["copies_answers=True"] if self.hidden_only else []
         question = _quote(self.question)
         if not self.edits:
@@ -178,7 +181,7 @@ def _import_from_catalogue(text: str, name: str) -> str:
     tree = ast.parse(text)
     found = next((node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == CATALOGUE), None)
     if found is None:
-        return _add_import(text, f"from {CATALOGUE} import {name}")
+        return add_import(text, f"from {CATALOGUE} import {name}")
     names = {alias.name for alias in found.names}
     if name in names:
         return text
@@ -187,7 +190,7 @@ def _import_from_catalogue(text: str, name: str) -> str:
     return "".join(lines)
 
 
-def _add_import(text: str, line: str) -> str:
+def add_import(text: str, line: str) -> str:
     """Return the file with one more import, after its imports or its docstring."""
     tree = ast.parse(text)
     imports = [node.end_lineno or 0 for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]

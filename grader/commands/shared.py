@@ -11,6 +11,7 @@ from grader.console import GRADED, GRADER_ERROR, print_line
 
 if TYPE_CHECKING:
     from grader.assignment import AssignmentFiles
+    from grader.authoring.slips import Slip
 
 
 def add_workers(parser: argparse.ArgumentParser, what: str) -> None:
@@ -59,14 +60,23 @@ def require_sound(home: AssignmentFiles, options: argparse.Namespace) -> None:
 
 def report_slips(root: Path, name: str) -> None:
     """Print an author's slips, one per line; raise UsageError instead if they make building impossible."""
+    for slip in refuse_slips(root, name, "built"):
+        print_line(f"note: {slip.describe(root)}")
+
+
+def refuse_slips(root: Path, name: str, done: str) -> list[Slip]:
+    """Return an author's slips; raise UsageError instead if the files of the assignment cannot be used.
+
+    Args:
+        done: What cannot be done with them, as in "built".
+    """
     from grader.assignment import UsageError
     from grader.authoring.inspection import inspect_assignment
 
     slips = inspect_assignment(root, name, stale=False)
     if stops := [slip.describe(root) for slip in slips if slip.stops]:
-        raise UsageError("\n".join([f"nothing was built; faults found: {len(stops)}", *(f"  {line}" for line in stops)]))
-    for slip in slips:
-        print_line(f"note: {slip.describe(root)}")
+        raise UsageError("\n".join([f"nothing was {done}; faults found: {len(stops)}", *(f"  {line}" for line in stops)]))
+    return slips
 
 
 def require_proven(root: Path, options: argparse.Namespace) -> None:

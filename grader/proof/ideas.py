@@ -6,6 +6,7 @@ neighbours unless it catches a mistake about clipping. The table stands beside t
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -23,6 +24,9 @@ else:
     import tomli as tomllib
 
 Finding = tuple[str, bool | None]  # see boundary.py
+
+MOST_SUGGESTED = 2  # mistakes for a check
+HEAD = "# What each check is there for: for each check, the mistakes that carry its idea. `verify` holds it to them.\n"
 
 
 class _Catches(BaseModel):
@@ -135,3 +139,41 @@ def _find_unspecific(
         beside = {one.id for one in checks if (one.question, one.suite) == (check.question, check.suite)}
         if len(beside) > 1 and meant and all(beside <= caught[one] for one in meant):
             yield f"{check.id} names only mistakes that fail all {len(beside)} {check.suite} checks of {check.question}"
+
+
+def suggest_ideas(
+    ideas: Sequence[CheckIdea], checks: Mapping[str, str], caught: Mapping[str, Set[str]]
+) -> dict[str, tuple[str, ...]]:
+    """Return, for each check without an entry, the mistakes that say most about it: those that fewest other checks catch.
+
+    A check gets no mistake if all that it catches fail every check of the same question and suite, too.
+
+    Args:
+        checks: The question of each check.
+        caught: See `find_missed`.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for check, question in checks.items():
+        if any(idea.means(check) and idea.mistakes for idea in ideas):
+            continue
+        suite = check.partition("/")[0]
+        beside = {one for one, of in checks.items() if of == question and one.partition("/")[0] == suite}
+        own = [name for name, failed in caught.items() if check in failed and (len(beside) == 1 or not beside <= failed)]
+        own.sort(key=lambda name: len(caught[name]))
+        found[check] = tuple(name for name in own[:MOST_SUGGESTED] if len(caught[name]) == len(caught[own[0]]))
+    return found
+
+
+def add_idea(text: str, check: str, mistakes: Sequence[str]) -> str:
+    """Return the text of a catches.toml with an entry for one more check, below the others of its suite."""
+    suite, _, name = check.partition("/")
+    entry = f"{json.dumps(name) if '[' in name else name} = {json.dumps([*mistakes], ensure_ascii=False)}"
+    lines = (text or HEAD).rstrip("\n").splitlines()
+    headers = [index for index, line in enumerate(lines) if line.lstrip().startswith("[")]
+    begin = next((index for index in headers if re.match(rf"\s*\[\s*{suite}\s*\]", lines[index])), None)
+    if begin is None:
+        return "\n".join([*lines, "", f"[{suite}]", entry]) + "\n"
+    end = next((index for index in headers if index > begin), len(lines))
+    while not lines[end - 1].strip():
+        end -= 1
+    return "\n".join([*lines[:end], entry, *lines[end:]]) + "\n"

@@ -95,7 +95,7 @@ def make_mutants(home: AssignmentFiles) -> Iterator[Mutant]:
 
 def _mutate(source: str, assignment: Assignment) -> Iterator[tuple[str, str, str]]:
     """Yield (question, change, the whole changed source) for every change."""
-    for question, statement in _solved_statements(source, assignment):
+    for question, statement in list_solved_statements(source, assignment):
         for change, new in _changes(statement):
             yield question, change, _with(source, statement, new)
     for question, argument, default in _defaults(source, assignment):
@@ -107,7 +107,7 @@ def _mutate(source: str, assignment: Assignment) -> Iterator[tuple[str, str, str
 
 def _defaults(source: str, assignment: Assignment) -> Iterator[tuple[str, str, ast.expr]]:
     """Yield (question, argument, its default) for the functions that students write."""
-    ranges = _solution_ranges(source, assignment)
+    ranges = list_solution_ranges(source, assignment)
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             questions = [
@@ -128,14 +128,14 @@ def _other_values(default: ast.expr) -> Iterator[ast.expr]:
         for _, after in _alternatives(part):
             new = copy.deepcopy(default)
             twin = next(node for number, node in enumerate(ast.walk(new)) if number == index)
-            (changed,) = _exchanged(ast.Expr(new), twin, after)
+            (changed,) = exchange_part(ast.Expr(new), twin, after)
             if isinstance(changed, ast.Expr):
                 yield changed.value
 
 
-def _solved_statements(source: str, assignment: Assignment) -> Iterator[tuple[str, ast.stmt]]:
+def list_solved_statements(source: str, assignment: Assignment) -> Iterator[tuple[str, ast.stmt]]:
     """Yield (question, statement) for every outermost statement inside a solution."""
-    ranges = _solution_ranges(source, assignment)
+    ranges = list_solution_ranges(source, assignment)
     for node in ast.walk(ast.parse(source)):
         for field in ("body", "orelse", "finalbody"):
             statements = getattr(node, field, None)
@@ -146,7 +146,7 @@ def _solved_statements(source: str, assignment: Assignment) -> Iterator[tuple[st
                         yield question, statement
 
 
-def _solution_ranges(source: str, assignment: Assignment) -> list[tuple[str, int, int]]:
+def list_solution_ranges(source: str, assignment: Assignment) -> list[tuple[str, int, int]]:
     """Return (question, first line, last line) of each solution; these lines are its marks."""
     ranges, begun = [], None
     for number, line in enumerate(source.splitlines(), 1):
@@ -196,7 +196,7 @@ def _changes(statement: ast.stmt, without: Set[int] = frozenset()) -> Iterator[t
         for before, after in [*_alternatives(part), *others]:
             new = copy.deepcopy(statement)
             twin = next(node for number, node in enumerate(ast.walk(new)) if number == index)
-            yield f"{_brief(before)} -> {_brief(after)}", _exchanged(new, twin, after)
+            yield f"{describe_part(before)} -> {describe_part(after)}", exchange_part(new, twin, after)
 
 
 def _variables(statement: ast.stmt) -> list[str]:
@@ -208,17 +208,17 @@ def _variables(statement: ast.stmt) -> list[str]:
     return sorted({node.id for node in read if id(node) not in called and not _is_module(node)})
 
 
-def _brief(node: Replacement) -> str:
+def describe_part(node: Replacement) -> str:
     if node is None:
         return "(nothing)"
     if isinstance(node, list):
-        return "; ".join(_brief(item) for item in node)
+        return "; ".join(describe_part(item) for item in node)
     if isinstance(node, ast.stmt):
         return ast.unparse(node).splitlines()[0]
     return ast.unparse(node)
 
 
-def _exchanged(root: ast.stmt, old: ast.AST, new: Replacement) -> list[ast.stmt]:
+def exchange_part(root: ast.stmt, old: ast.AST, new: Replacement) -> list[ast.stmt]:
     """Return `root` as a list of statements, with `old` replaced by `new`.
 
     Args:

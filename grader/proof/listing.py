@@ -1,0 +1,88 @@
+"""Proposals as lines of a screen, each with a style."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grader.authoring.entry import NewMistake
+from grader.proof.proposing import Proposal, Proposals, WrongGroup
+from grader.proof.telling_apart import ProposedCase, Unseparated
+
+MOST_LISTED = 10  # changes
+MOST_CHARACTERS = 100  # of a change
+
+Line = tuple[str, str]
+"""A line, and its style."""
+
+
+def summarise(found: Proposals) -> list[Line]:
+    """Return the numbers of changes that were tried, by what became of them."""
+    alike = sum(1 + one.others for one in found.found)
+    return [
+        (f"{found.tried} changes of the solution tried:", ""),
+        (f"  {alike} show a mistake that the catalogue lacks, {len(found.found)} different ones", ""),
+        (f"  {found.catalogued} show what a mistake of the catalogue shows", ""),
+        (f"  {len(found.survivors)} are seen by no check", ""),
+        (f"  {found.other} only raise exceptions, run into a limit, or show something else at every run", ""),
+    ]
+
+
+def describe_mistake(one: Proposal, mistake: NewMistake) -> list[Line]:
+    """Return the lines of a proposed mistake.
+
+    Args:
+        mistake: Its entry.
+    """
+    lost, points = one.observation.points
+    notes = [f"{group.submissions} submissions of the class do this" for group in one.groups]
+    notes += [f"costs {lost:g} of {points:g} points", ", ".join(one.observation.shows)]
+    lines = [(f"{mistake.id}  {'; '.join(notes)}", "bold")]
+    for old, new in mistake.edits:
+        lines += [(f"    - {line}", "red") for line in old.splitlines()]
+        lines += [(f"    + {line}", "green") for line in new.splitlines()]
+    lines += [] if mistake.edits else [(f"    {line}", "") for line in mistake.text.splitlines()]
+    lines.append((f"    {mistake.hint}", "italic"))
+    if one.hidden_only:
+        lines.append(("    only hidden checks see it, so `verify` will ask for a visible case that shows it", ""))
+    if one.is_new:
+        lines.append(("    no mistake of the catalogue fails exactly these checks", ""))
+    return lines
+
+
+def describe_group(group: WrongGroup) -> list[Line]:
+    """Return the lines of a group of a class that no candidate explains."""
+    return [
+        (f"{group.id}  {group.submissions} submissions, wrong in {group.question}", "bold"),
+        ("    no change that was tried shows the same; to accept it, its smallest change is searched for", ""),
+    ]
+
+
+def describe_case(case: ProposedCase, path: str) -> list[Line]:
+    """Return the lines of a proposed case.
+
+    Args:
+        path: The path of cases.py.
+    """
+    lines: list[Line] = [(f"{case.variation.name}  tells apart what no check does:", "bold")]
+    lines += _list_some(case.tells, "    ")
+    lines += [(f"  in {path}:", ""), *((f"    {line}", "green") for line in case.variation.code.splitlines())]
+    return [*lines, ("  and a check:", ""), *((f"    {line}", "green") for line in case.variation.check.splitlines())]
+
+
+def describe_unseparated(left: Sequence[Unseparated]) -> list[Line]:
+    """Return the lines about changes and pairs for which no case was found."""
+    if not left:
+        return []
+    why = "they are equal, or no driver reports what differs, or no input that was tried shows it"
+    return [("", ""), ("Not told apart by any case", "bold underline"), (f"  {why}:", ""), *_list_some(left, "  ")]
+
+
+def _list_some(found: Sequence[Unseparated], margin: str) -> list[Line]:
+    lines = [(f"{margin}{_shorten(one.label)}", "") for one in found[:MOST_LISTED]]
+    return [*lines, *([(f"{margin}and {len(found) - MOST_LISTED} more", "")] if len(found) > MOST_LISTED else [])]
+
+
+def _shorten(text: str) -> str:
+    """Return a text without its middle, if it is long: a change is often at its end."""
+    half = MOST_CHARACTERS // 2
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:half]} … {text[-half:]}"
