@@ -166,7 +166,7 @@ def name_mutant(change: str) -> str:
     if default := re.match(r"(\w+)=", before) if after.startswith(before.partition("=")[0] + "=") else None:
         return f"other_default_of_{_word(default[1])}"
     if after == "(nothing)":
-        return f"without_{_word(_first_name(before))}"
+        return "without_block" if before.endswith(":") else f"without_{_word(_first_name(before))}"
     if re.match(r"(with|if|while|for)\b", before):
         return f"without_{_word(_last_name(before))}" if before.startswith("with") else "without_condition"
     try:

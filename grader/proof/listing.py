@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from grader.authoring.entry import NewMistake
@@ -38,7 +39,7 @@ def describe_mistake(one: Proposal, mistake: NewMistake) -> list[Line]:
     notes += [f"costs {lost:g} of {points:g} points", ", ".join(one.observation.shows)]
     lines = [(f"{mistake.id}  {'; '.join(notes)}", "bold")]
     for old, new in mistake.edits:
-        lines += [(f"    - {line}", "red") for line in old.splitlines()]
+        lines += [(f"    - {line}", "red") for line in _dedent(old)]
         lines += [(f"    + {line}", "green") for line in new.splitlines()]
     lines += [] if mistake.edits else [(f"    {line}", "") for line in mistake.text.splitlines()]
     lines.append((f"    {mistake.hint}", "italic"))
@@ -47,6 +48,12 @@ def describe_mistake(one: Proposal, mistake: NewMistake) -> list[Line]:
     if one.is_new:
         lines.append(("    no mistake of the catalogue fails exactly these checks", ""))
     return lines
+
+
+def _dedent(old: str) -> list[str]:
+    """Return the lines of a text that was cut out of a file; the first one begins where it was cut."""
+    first, _, rest = old.partition("\n")
+    return [first, *textwrap.dedent(rest).splitlines()]
 
 
 def describe_group(group: WrongGroup) -> list[Line]:

@@ -2,14 +2,17 @@
 
 The inputs of existing cases are varied: their sizes and their values. A variation is a proposal if the solution can answer it
 and the two answer differently. Facts in which they differ with the inputs that there are do not count, because no check minds
-these. The inputs are few and rounded, so that they can stand in cases.py as literals.
+these. Few inputs are rounded, and stand in cases.py as literals; many are written as changes of the existing case.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +29,7 @@ from grader.proof.proposing import agree
 from grader.proof.trials import keep_replies, list_unit_questions
 
 MOST_OF_A_CASE = 40  # variations
-MOST_CHARACTERS = 500  # of a case
+MOST_CHARACTERS = 200  # of the literals of a case
 DIGITS = 2  # of the numbers of an array
 SECONDS = 2.0  # of one call; a correct one takes hundredths
 RAISED = "raised"
@@ -119,7 +122,7 @@ def find_cases(
     for function in dict.fromkeys(one.function for one in unseparated):
         own = [one for one in unseparated if one.function == function]
         tried = list(list_variations(home, function))
-        before = [(case.driver, case.inputs) for case in _list_cases(home, function)]
+        before = [(case.driver, case.inputs) for case, _ in _list_cases(home, function)]
         calls = [*before, *((one.driver, one.inputs) for one in tried)]
         right = [pool.submit(answer_calls, solution, calls, seed) for seed in (0, 1)]
         texts = dict.fromkeys(text for one in own for text in (one.one, one.other) if text != solution)
@@ -139,9 +142,10 @@ def find_cases(
                 seen = _list_differences(answers[one.one][place], answers[one.other][place])
                 if _is_usable(first[place], second[place]) and any((variation.driver, fact) not in overlooked for fact in seen):
                     telling.setdefault(index, []).append(one)
-        proposed += _choose(tried, telling)
-        told = [one for case in proposed for one in case.tells]
-        left += [one for one in own if one not in told]
+        chosen = list(_choose(tried, telling))
+        proposed += [replace(case, variation=_format(home, case.variation)) for case in chosen]
+        told = [one for case in chosen for one in case.tells]
+        left += [replace(one, label=f"{one.label} ({len(tried)} inputs tried)") for one in own if one not in told]
     return proposed, left
 
 
@@ -188,68 +192,104 @@ def _list_differences(one: Any, other: Any) -> list[str]:
 
 def list_variations(home: AssignmentFiles, function: str | None = None) -> Iterator[Variation]:
     """Yield the variations of all cases, or of the cases about one function; none has the name of a case that there is."""
-    taken = {case.name for case in _list_cases(home)}
-    for case in _list_cases(home, function):
-        for kind, inputs in itertools.islice(_vary(case.inputs), MOST_OF_A_CASE):
+    taken = {case.name for case, _ in _list_cases(home)}
+    for case, seed in _list_cases(home, function):
+        for kind, changes in itertools.islice(_vary(case.inputs), MOST_OF_A_CASE):
             name = f"{kind}_of_{case.name}"
-            try:
-                code = _render_case(home, case, name, rounded := _round(inputs))
-            except ValueError:  # an input that cannot be written as a literal
-                break
-            if len(code) <= MOST_CHARACTERS and name not in taken:
-                yield Variation(name, case.driver, case.question, rounded, code)
+            inputs = {key: _change(value, changes.get(key, OLD)) for key, value in case.inputs.items()}
+            inputs = {key: value for key, value in inputs.items() if changes.get(key, OLD)}
+            if name not in taken:
+                yield _write_variation(case, name, inputs, _render_changes(case, changes, seed))
 
 
-def _list_cases(home: AssignmentFiles, function: str | None = None) -> list[Case]:
-    """Return all cases, or those about one function."""
-    found = [read_answers(home.answers[suite], home.assignment.name).cases for suite in SUITES]
+def _list_cases(home: AssignmentFiles, function: str | None = None) -> list[tuple[Case, int]]:
+    """Return all cases, or those about one function, each with the seed from which it was made."""
+    stored = [read_answers(home.answers[suite], home.assignment.name) for suite in SUITES]
     asked = list_unit_questions(home.assignment, function) if function else {one.id for one in home.assignment.questions}
-    return [case for cases in found for case in cases.values() if case.question in asked]
+    return [(case, each.seed) for each in stored for case in each.cases.values() if case.question in asked]
 
 
-def _vary(inputs: Inputs) -> Iterator[tuple[str, Inputs]]:
-    """Yield (description, inputs) for each change; sizes first."""
+def _vary(inputs: Inputs) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield (description, changes) for each variation, sizes first.
+
+    A change is the expression of an input's new value; "" drops the input.
+    """
     rows = [len(value) for value in inputs.values() if _has_rows(value)]
     if rows:
         size = max(rows, key=rows.count)
-        for what, cut in CUTS.items():
-            yield what, {key: cut(value) if _has_rows(value) and len(value) == size else value for key, value in inputs.items()}
+        for what, (of_list, of_array) in CUTS.items():
+            cut = {key: value for key, value in inputs.items() if _has_rows(value) and len(value) == size}
+            yield what, {key: of_list if isinstance(value, list) else of_array for key, value in cut.items()}
     for key, value in inputs.items():
-        for what, other in _other_values(value):
-            yield f"{key}_{what}".replace(" ", "_").lower(), inputs | {key: other}
-        yield f"no_{key}".replace(" ", "_").lower(), {name: each for name, each in inputs.items() if name != key}
+        for what, other in [*_list_other_values(value), ("no", "")]:
+            kind = f"{key}_{what}" if other else f"no_{key}"
+            yield re.sub(r"\W", "_", kind.lower()), {key: other}
 
 
 def _has_rows(value: Any) -> bool:
     return isinstance(value, list) or (isinstance(value, np.ndarray) and value.ndim > 0)
 
 
-CUTS: dict[str, Callable[[Any], Any]] = {
-    "one_row": lambda rows: rows[:1],
-    "two_rows": lambda rows: rows[:2],
-    "three_rows": lambda rows: rows[:3],
-    "no_rows": lambda rows: rows[:0],
-    "reversed_rows": lambda rows: rows[::-1],
-    "equal_rows": lambda rows: rows[:1] * 3 if isinstance(rows, list) else np.repeat(rows[:1], 3, axis=0),
-    "repeated_rows": lambda rows: rows[:3] * 2 if isinstance(rows, list) else np.concatenate([rows[:3], rows[:3]]),
+OLD = "{0}"  # in an expression: the old value
+CUTS = {  # of a list, and of an array
+    "one_row": ("{0}[:1]", "{0}[:1]"),
+    "two_rows": ("{0}[:2]", "{0}[:2]"),
+    "three_rows": ("{0}[:3]", "{0}[:3]"),
+    "no_rows": ("{0}[:0]", "{0}[:0]"),
+    "reversed_rows": ("{0}[::-1]", "{0}[::-1]"),
+    "equal_rows": ("{0}[:1] * 3", "np.repeat({0}[:1], 3, axis=0)"),
+    "repeated_rows": ("{0}[:3] * 2", "np.concatenate([{0}[:3], {0}[:3]])"),
+}
+OF_NUMBERS = {"zero": "0", "one": "1", "two": "2", "negative": "-{0}"}
+OF_FLOATS = {"zero": "0.0", "one": "1.0", "two": "2.0", "negative": "-{0}", "small": "0.1", "large": "10 * abs({0})"}
+OF_TEXTS = {"empty": '""', "short": "{0}[:1]", "repeated": "{0}[:1] * 3", "upper": "{0}.upper()"}
+OF_ARRAYS = {
+    "negative": "-{0}",
+    "zero": "{0} * 0",
+    "positive": "np.abs({0})",
+    "sorted": "np.sort({0}, axis=0)",
+    "large": "{0} * 10",
+    "equal": "np.full_like({0}, {0}.flat[0])",
 }
 
 
-def _other_values(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (description, other value) for one input."""
+def _list_other_values(value: Any) -> list[tuple[str, str]]:
+    """Return (description, expression) for each other value of an input."""
     if isinstance(value, bool):
-        yield "flipped", not value
-    elif isinstance(value, (int, float)):
-        yield from (("zero", type(value)(0)), ("one", type(value)(1)), ("two", type(value)(2)), ("negative", -value))
-        if isinstance(value, float):
-            yield from (("small", 0.1), ("large", 10 * abs(value)))
-    elif isinstance(value, str):
-        yield from (("empty", ""), ("short", value[:1]), ("repeated", value[:1] * 3), ("upper", value.upper()))
-    elif isinstance(value, list) and value and all(type(item) in (int, float) for item in value):
-        yield from ((what, other.tolist()) for what, other in _other_values(np.array(value)))
-    elif isinstance(value, np.ndarray) and value.size and value.dtype.kind in "fi":
-        yield from (("negative", -value), ("zero", value * 0), ("positive", np.abs(value)), ("sorted", np.sort(value, axis=0)))
-        yield from (("large", value * 10), ("equal", np.full_like(value, value.flat[0])))
+        return [("flipped", "not {0}")]
+    if isinstance(value, (int, float)):
+        return [*(OF_NUMBERS if isinstance(value, int) else OF_FLOATS).items()]
+    if isinstance(value, str):
+        return [*OF_TEXTS.items()]
+    if isinstance(value, list) and value and all(type(item) in (int, float) for item in value):
+        return [(what, f"({other.format('np.array({0})')}).tolist()") for what, other in OF_ARRAYS.items()]
+    if isinstance(value, np.ndarray) and value.size and value.dtype.kind in "fi":
+        return [*OF_ARRAYS.items()]
+    return []
+
+
+def _change(value: Any, expression: str) -> Any:
+    """Return the new value of an input."""
+    return eval(expression.format("old") or "None", {"np": np, "old": value})  # an expression of the tables above
+
+
+def _write_variation(case: Case, name: str, inputs: Inputs, changes: str) -> Variation:
+    """Return a variation with its inputs as literals of few digits if these are short, or else as changes of the case."""
+    head = f'@case("{case.driver}", question="{case.question}")\ndef {name}(rng):\n'
+    rounded = _round(inputs)
+    with contextlib.suppress(ValueError):
+        given = ", ".join(f"{key}={_render(value)}" for key, value in rounded.items() if key.isidentifier())
+        if len(given) <= MOST_CHARACTERS and all(map(str.isidentifier, rounded)):
+            return Variation(name, case.driver, case.question, rounded, f"{head}    return dict({given})\n")
+    return Variation(name, case.driver, case.question, inputs, f"{head}{changes}")
+
+
+def _render_changes(case: Case, changes: dict[str, str], seed: int) -> str:
+    """Return the body of a case that changes the inputs of another one."""
+    old = {key: f"inputs[{json.dumps(key)}]" for key in changes}
+    lines = [f"inputs = {case.name}.cook({seed}).inputs"]
+    lines += [f"{old[key]} = {new.format(old[key])}" if new else f"del {old[key]}" for key, new in changes.items()]
+    return "".join(f"    {line}\n" for line in [*lines, "return inputs"])
 
 
 def _round(value: Any) -> Any:
@@ -261,14 +301,6 @@ def _round(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
         return np.round(value, DIGITS) + 0.0  # no -0.0
     return round(value, DIGITS + 2) + 0.0 if isinstance(value, float) else value
-
-
-def _render_case(home: AssignmentFiles, case: Case, name: str, inputs: Inputs) -> str:
-    if any(not key.isidentifier() for key in inputs):
-        raise ValueError("inputs are named as no argument can be")
-    given = ", ".join(f"{key}={_render(value)}" for key, value in inputs.items())
-    text = f'@case("{case.driver}", question="{case.question}")\ndef {name}(rng):\n    return dict({given})\n'
-    return text if len(text) > MOST_CHARACTERS else format_as_ruff(text, home.solution / "cases.py")
 
 
 def _render(value: Any) -> str:
@@ -296,9 +328,13 @@ def _render(value: Any) -> str:
     raise ValueError(f"{type(value).__name__} cannot be written as a literal")
 
 
+def _format(home: AssignmentFiles, variation: Variation) -> Variation:
+    return replace(variation, code=format_as_ruff(variation.code, home.solution / "cases.py"))
+
+
 def add_case(home: AssignmentFiles, variation: Variation) -> str:
     """Return the text of cases.py with one more case at the end."""
     text = (home.solution / "cases.py").read_text(encoding="utf-8").rstrip("\n") + "\n"
     if "np." in variation.code and "import numpy as np" not in text:
         text = add_import(text, "import numpy as np")
-    return f"{text}\n\n{variation.code}"
+    return f"{text}\n\n{_format(home, variation).code}"

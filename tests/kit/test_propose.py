@@ -9,10 +9,12 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from grader.assignment import AssignmentFiles
+from grader.judge.compare import difference
 from grader.proof.candidates import make_candidates
 from grader.proof.catalogue import load_catalogue
 from grader.proof.habits import list_habits
@@ -197,6 +199,19 @@ def test_names_of_cases_say_how_they_were_made(toy: Path) -> None:
         '@case("spread", question="spread")\ndef scale_negative_of_spread_of_three(rng):\n'
         "    return dict(values=[1.5, -2.0, 4.0], scale=-3.0)\n"
     )
+
+
+def test_the_code_of_a_case_makes_what_was_tried(toy: Path, run: Propose) -> None:
+    """Catches: a case that shows something else once it stands in the file."""
+    edit(toy, "solutions/toy/cases.py", "rng.normal(size=9).tolist()", "rng.normal(size=90)")
+    assert run("build")[0] == 0
+    text = "import numpy as np\n" + (toy / "solutions/toy/cases.py").read_text(encoding="utf-8")
+    found = list(list_variations(AssignmentFiles(toy, "toy")))
+    assert sum("many_values.cook(1)" in one.code for one in found) > 5
+    for one in found:
+        scope: dict[str, Any] = {}
+        exec(f"{text}\n\n{one.code}", scope)
+        assert difference(one.inputs, scope[one.name].cook(5).inputs, rtol=1e-12, atol=0.0) is None, one.code
 
 
 def test_a_class_says_what_its_students_do(toy: Path, tmp_path: Path, run: Propose, command_line: Callable[..., int]) -> None:
