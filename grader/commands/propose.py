@@ -203,7 +203,7 @@ class _Session:
         from grader.proof.candidates import make_candidates
         from grader.proof.telling_apart import list_variations
 
-        candidates = {one.name: one for one in make_candidates(self.home)}
+        candidates = {one.name: one for one in make_candidates(self.home, self.options.question)}
         ideas, groups = self._suggest_ideas(), {group.id: group for group in self._read_groups()}
         cases = {one.name: one for one in list_variations(self.home)}
         known = {*candidates, *(check for check, mistakes in ideas.items() if mistakes), *groups, *cases}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from grader.assignment import AssignmentFiles, UsageError
@@ -81,11 +81,13 @@ def make_candidates(home: AssignmentFiles, question: str | None = None) -> list[
     ids = [one.id for one in home.assignment.questions if one.id not in whole]
     if question is not None and question not in ids:
         raise UsageError(f"there is no question {question!r} about a single function; there are: {', '.join(ids)}")
+    if question is not None:  # with the questions that share its function, or the beginning of names, which are numbered
+        function = home.assignment.question(question).function
+        words = {_shorten(one) for one in ids if home.assignment.question(one).function == function}
+        ids = [one for one in ids if _shorten(one) in words]
     found: dict[tuple[str, str], Candidate] = {}
     seen: Counter[str] = Counter()
-    for one in [*_list_habits(home), *_list_mutants(home)]:
-        if one.question not in ids:
-            continue
+    for one in [*_list_habits(home, ids), *_list_mutants(home, ids)]:
         key = one.function, _dump(one.definition)
         if key not in found:  # several habits, or a habit and a mutant, may be the same
             seen[one.name] += 1
@@ -94,8 +96,7 @@ def make_candidates(home: AssignmentFiles, question: str | None = None) -> list[
     every = [one for key, one in found.items() if key not in solved]
     if question is None:
         return every
-    own = [one for one in every if one.question == question]
-    function = home.assignment.question(question).function  # all of it for a question without marks of its own
+    own = [one for one in every if one.question == question]  # all of the function for a question without marks of its own
     return own or [one for one in every if one.function == function]
 
 
@@ -108,13 +109,13 @@ def _dump(definition: str) -> str:
     return ast.dump(drop_docstrings(ast.parse(definition).body[0]))
 
 
-def _list_habits(home: AssignmentFiles) -> Iterator[Candidate]:
+def _list_habits(home: AssignmentFiles, questions: Sequence[str]) -> Iterator[Candidate]:
     source = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
     tree, uses_torch = ast.parse(source), bool(re.search(r"\btorch\b", source))
     for question, first, last in list_solution_ranges(source, home.assignment):
         function = home.assignment.question(question).function
         node = next((one for one in tree.body if getattr(one, "name", "") == function), None)
-        if node is None:
+        if node is None or question not in questions:
             continue
 
         def inside(part: ast.AST, first: int = first, last: int = last) -> bool:
@@ -136,8 +137,10 @@ def _list_habits(home: AssignmentFiles) -> Iterator[Candidate]:
             yield Candidate(name, question, function, edit.change, made, source.replace(text, made, 1), hint, True, form)
 
 
-def _list_mutants(home: AssignmentFiles) -> Iterator[Candidate]:
+def _list_mutants(home: AssignmentFiles, questions: Sequence[str]) -> Iterator[Candidate]:
     for mutant in make_mutants(home):
+        if mutant.question not in questions:
+            continue
         name = name_mutant(mutant.change)
         hint = next((hint for pattern, hint in MUTANT_HINTS if re.match(pattern, name)), OTHERWISE)
         yield Candidate(

@@ -75,7 +75,7 @@ def test_says_what_it_wrote_and_what_is_next(made: tuple[Path, str]) -> None:
     root, said = made
     changed = {path for path in content(root) if (root / path).is_file() and "other" not in path}
     assert {line.removeprefix("wrote ") for line in said.splitlines() if line.startswith("wrote ")} == changed
-    assert len(changed) == 16
+    assert len(changed) == 17
     for command in ("grader verify", "grade.py", "grader build"):
         assert f"python {'-m ' if 'grader' in command else ''}{command} {NAME}" in said
 
@@ -107,7 +107,7 @@ def test_comes_and_goes_without_a_trace(kit: Path, monkeypatch: pytest.MonkeyPat
         (["fine"], 2, "pass --yes"),
         (["fines", "--yes"], 2, "there is no assignment 'fines'; there are: fine, other"),
         (["../other", "--yes"], 2, "there is no assignment"),
-        (["fine", "--yes"], 0, "deleted 15 files"),
+        (["fine", "--yes"], 0, "deleted 16 files"),
     ):
         monkeypatch.setattr(sys, "argv", ["grader", "remove", *arguments])
         monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
@@ -179,7 +179,7 @@ def test_an_overview_of_files_edited_by_hand_is_json(kit: Path) -> None:
 def test_what_python_has_compiled_is_in_nobodys_way(kit: Path) -> None:
     """Catches: a name that stays taken after `git clean`, which leaves ignored files."""
     (kit / "solutions" / "fine" / "__pycache__").mkdir(parents=True)
-    assert len(new(kit, "fine")) == 16
+    assert len(new(kit, "fine")) == 17
 
 
 def test_is_as_the_house_writes(made: tuple[Path, str], tmp_path: Path) -> None:
