@@ -233,10 +233,10 @@ def observe_calls(grader: Grader, observer: Callable[[dict[str, Any], Reply], No
     sandbox = grader.harness.sandbox
     before = sandbox.observer
 
-    def note(request: dict[str, Any], reply: Reply) -> None:
+    def note(request: dict[str, Any], seconds: float, reply: Reply) -> None:
         observer(request, reply)
         if before is not None:
-            before(request, reply)
+            before(request, seconds, reply)
 
     sandbox.observer = note
     try:
@@ -297,7 +297,7 @@ def recall_calls(grader: Grader, submission: str, coverage: Path) -> Iterator[li
     except FileNotFoundError:
         known = {}
 
-    def recall(request: dict[str, Any]) -> Reply | None:
+    def recall(request: dict[str, Any], _seconds: float) -> Reply | None:
         pickled = known.get(call := hash_call(request))
         if pickled is None:
             return None
