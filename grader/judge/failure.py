@@ -13,7 +13,7 @@ from grader.sandbox.limits import MAX_FILE_BYTES, MAX_OPEN_FILES, MAX_SCRATCH_BY
 from grader.sandbox.reply import LEFT_OUT, Reply
 
 NO_KEYBOARD = {
-    "BdbQuit": "no keyboard is connected; remove breakpoint() and pdb",
+    "BdbQuit": "no keyboard is connected here; remove breakpoint() and pdb, and step through with `python grade.py --debug`",
     "EOFError": "no keyboard is connected; remove input()",
     "SystemExit": "your code ended the program; remove exit(), quit() or sys.exit()",
 }
