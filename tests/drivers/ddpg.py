@@ -105,7 +105,7 @@ def yes_or_no(value: Any) -> Any:
 
 
 def one_number(value: Any) -> str:
-    """Return whether a value is a number, or True or False, by itself; if not, what it is."""
+    """Return whether a value is a single number or bool; if not, describe it."""
     alone = isinstance(value, (bool, int, float, np.generic)) or (isinstance(value, np.ndarray) and value.ndim == 0)
     return "one value" if alone else form_of(value)
 
@@ -245,7 +245,7 @@ def filled_buffer(submitted, rows: dict[str, np.ndarray], size: int, batch_size:
 
 
 def numbered(count: int, obs_dim: int, act_dim: int) -> dict[str, np.ndarray]:
-    """Return transitions that can be told apart: all numbers of each tell which one it is."""
+    """Return transitions in which every number shows which transition it belongs to."""
     place = np.arange(1.0, count + 1)
     return {
         "obs": (place[:, None] + np.arange(obs_dim) / 8).astype(np.float32),
@@ -263,7 +263,7 @@ def sampling(submitted, count: int, size: int, batch_size: int, obs_dim: int, ac
     first = buffer.sample_batch()
     if not isinstance(first, dict):
         return {"returned": describe_kind(first)}
-    if missing := [name for name in NAMES if name not in first]:  # others may be there as well
+    if missing := [name for name in NAMES if name not in first]:  # there may be others
         return {"returned": f"a dictionary without {', '.join(missing)}"}
     facts: dict[str, Any] = {}
     arrays = {name: np.asarray(to_plain(first[name])) for name in NAMES}
@@ -407,7 +407,7 @@ def between(out: Tensor, into: Tensor) -> str:
 
 
 def without_norms(network: nn.Module) -> nn.Module:
-    """Return a network that does not normalise, as it may between its layers: then what else is there can be told."""
+    """Return the network without its normalisation layers, so that the other layers can be recognised."""
     if not any("Norm" in type(layer).__name__ for layer in network.modules()):
         return network
     plainer = copy.deepcopy(network)
@@ -477,7 +477,7 @@ def drawn_weights(make: Callable[[], nn.Module], call: Callable[[nn.Module], Any
             },
             f"{name} of the last layer are drawn anew": not np.array_equal(drawn[0], drawn[1]),
         }
-    # Of each hidden layer: numbers of the order of 1 come out as such.
+    # For each hidden layer: inputs of the order of 1 give outputs of the order of 1.
     sizes = np.mean(before, axis=0) if before and before[0] else np.zeros(1)
     facts["mean size of hidden weights, times the root of what comes in"] = [float(sizes.min()), float(sizes.max())]
     return facts
@@ -596,7 +596,7 @@ class FlatCritic(SmallCritic):
 class KnownNoise:
     """A fake `OUNoise` that gives known samples, and counts."""
 
-    # Of the class, so that a property of the submission's own class does not come before them.
+    # Attributes of the class, so that a property of the submission's own class does not hide them.
     mu = theta = sigma = state = None
 
     def __init__(self, size: int, *others: Any, **named: Any) -> None:
@@ -704,7 +704,7 @@ def flat_values(submitted) -> bool:
 
 
 def follows_the_other_way(submitted) -> bool:
-    """Return whether the submission's τ is what stays of a target, not what comes: its default tells."""
+    """Return whether the submission's τ is the share of a target that stays; its default value shows this."""
     with quietly():
         return inspect.signature(submitted.DDPGAgent.__init__).parameters["tau"].default > 0.5
     return False
@@ -749,7 +749,7 @@ def new_agent(submitted, env: Any, flat: bool | None = None, **options: Any) -> 
     for number_of, name in enumerate(("actor", "actor_target", "critic", "critic_target"), start=1):
         kind, sizes = (classes["Actor"], [obs_dim, act_dim]) if "actor" in name else (classes["Critic"], [obs_dim + act_dim])
         network: Any = getattr(agent, name, None)
-        # The agent's own, if it is a network by itself: it may have noted its parameters.
+        # Keep the agent's own network if it is usable: the agent may have stored its parameters.
         if (
             type(network) is not kind
             or network.sizes != sizes
@@ -1550,7 +1550,7 @@ def testing(submitted, observations: list[np.ndarray], rewards: list[np.ndarray]
 
 
 class Heard(Still):
-    """An environment that keeps what it is told to do."""
+    """An environment that records the actions it receives."""
 
     def step(self, action) -> tuple[np.ndarray, float, bool, bool, dict]:
         self.heard = np.array(to_plain(action), np.float64).ravel()
@@ -1568,7 +1568,7 @@ def converted(convert: Callable[[np.ndarray], Any], actions: np.ndarray) -> tupl
 def units(
     submitted, low: list[float], high: list[float], actions: np.ndarray | None = None, own: np.ndarray | None = None
 ) -> dict:
-    """Map actions there, or back, or both; report what comes, and what the environment is told by `step`."""
+    """Map actions there, or back, or both; report the results, and the action that `step` passes to the environment."""
     env = Heard(2, low, high)
     wrapped = submitted.ActionNormalizer(env)
     facts: dict[str, Any] = {}
@@ -1879,7 +1879,7 @@ def play(submitted, weights: dict[str, np.ndarray], seed: int, episodes: int = 5
 
 
 def score(submitted, file: np.ndarray, seeds: list[int]) -> dict:
-    """Return the returns of a trained actor that was handed in, uint8 `[bytes]`. Run without any submission."""
+    """Return the returns of a submitted trained actor, uint8 `[bytes]`. Run without any submission."""
     try:
         return {"returns": evaluate(load_actor(file.tobytes()), seeds)}
     except ValueError as error:

@@ -173,7 +173,7 @@ def advantages(submitted, weights: list[np.ndarray], observations: np.ndarray, r
 def value_loss(submitted, weights: list[np.ndarray], observation: np.ndarray, returns: np.ndarray) -> dict:
     """Call `get_value_net_loss` as the training loop does: with the keywords of every loss."""
     value_net = network(weights)
-    # What the other losses get is there as well, and not what this one needs.
+    # The arguments of the other losses are passed, too; this loss must ignore them.
     others = {"return_or_advantage": 1 - tensor(returns), "policy": None, "old_logits": None, "action": None, "ppo_clip": 0.2}
     call = functools.partial(submitted.get_value_net_loss, value_net=value_net, **others)
     return loss_facts(call, value_net, {"observation": tensor(observation), "returns": tensor(returns)})
@@ -667,7 +667,7 @@ class Recording:
             "rows of the collections": self.collections,
             "final rewards of the collections": self.final_rewards,
             "clip ranges": sorted(self.clips),
-            # At first they are these as well: then the policy has not moved.
+            # Before the first update, both are the same, because the policy has not moved.
             "old logits are those of the moment": len(self.of_the_moment) > 1 and all(self.of_the_moment),
             "forms": {name: sorted(forms) for name, forms in self.forms.items()},
             "passed on": self.passed_on,

@@ -987,7 +987,7 @@ def forms_in_memory(memory: Any) -> Iterator[str]:
 
 
 def ends_told(terminal: Any, truncated: Any) -> list:
-    """Return what is told of ends: nothing if there are none, one bool where all environments are alike."""
+    """Return the arguments about ends: none if there are no ends, one bool if all environments are alike."""
     if not (np.any(terminal) or np.any(truncated)):
         return []
     return [bool(np.all(flags)) if np.all(flags) == np.any(flags) else np.array(flags) for flags in (terminal, truncated)]

@@ -275,8 +275,8 @@ class TableAgent(nn.Module):
         remembers: Whether what it is given as its memory, and how it is called, is what is looked
             at. If not, any memory will do, and `step` has a gradient too: that is another question.
 
-    The observation of game b in column t is full of the number b · T + t. The memory tells which
-    observations went into it, newer ones more.
+    The observation of game b in column t is full of the number b · T + t. The memory shows which
+    observations went into it; newer ones have more weight.
 
     Attributes:
         heard: The memory before each observation, h and c, `[B, T, 2]`.
@@ -577,10 +577,10 @@ def losses(
 
 
 def far_apart(submitted, logits: np.ndarray, values: np.ndarray, actions: np.ndarray, rewards: np.ndarray) -> dict:
-    """Report what becomes of a policy that is all but certain: the softmax of some logits is 0 in float32.
+    """Report the results for an almost deterministic policy: the softmax of some logits is 0 in float32.
 
-    In the last column it matters for the entropy alone, so that what is wrong there is not told of
-    the policy loss as well.
+    In the last column this matters only for the entropy, so a mistake there is not reported for
+    the policy loss, too.
     """
     trainer = Trainer(submitted, None)
     rollout = {"actions": actions, "rewards": rewards, "is_not_done": np.ones(rewards.shape, bool)}
@@ -799,7 +799,7 @@ def kind(loss: Any) -> str:
 
 
 class Broken(Exception):
-    """What a piece of a submission did that the others cannot go on with, in a student's words."""
+    """A part of a submission did something with which the other parts cannot go on; the text is for students."""
 
 
 @contextlib.contextmanager
@@ -1005,7 +1005,7 @@ def play(submitted, task: str, weights: dict[str, np.ndarray], seed: int, ticks:
     return {"mean return": float(np.mean(totals))}
 
 
-# The trained agent: `referee` holds the games, in a process without student code, and is told what `act` wants to do in them.
+# The trained agent: `referee` holds the games, in a process without student code, and receives the actions of `act`.
 
 
 def referee(submitted, seeds: list[int]) -> Generator[np.ndarray, np.ndarray, dict]:
@@ -1026,7 +1026,7 @@ def referee(submitted, seeds: list[int]) -> Generator[np.ndarray, np.ndarray, di
 
 
 def act(submitted, file: np.ndarray, games: int, seed: int) -> Generator[np.ndarray | None, np.ndarray, None]:
-    """Let your agent, with the weights of the file that was handed in, uint8 `[bytes]`, play these games."""
+    """Let your agent, with the weights of the submitted file, uint8 `[bytes]`, play these games."""
     agent = trained_agent.load_agent(file.tobytes(), submitted.SimpleRecurrentAgent((1, 42, 42), 14))
     player = trained_agent.player(agent, games, seed)
     actions = next(player)

@@ -17,7 +17,7 @@ def test_other_lengths(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.bootstrap")
 def test_other_last_steps(student):
-    """An episode that goes on; five arguments only; another episode next; a time limit."""
+    """An episode that goes on; a call with five arguments; two episodes in a row; a time limit."""
     student.expect("goes_on_and_is_told_so", only("advantage of the last step"))
     student.expect("five_arguments_and_an_end", only("advantage of the last step"))
     name = "advantages of truncated steps that depend on the next row"
@@ -46,19 +46,19 @@ def test_only_truncated(student):
 
 @points(1, question="test_advantages")
 def test_finds_drafts_that_lose_the_last_error(student):
-    """Your test passes correct estimators; it fails the draft and others without the last δ."""
+    """Your test accepts correct estimators; it rejects the draft and others without the last δ."""
     student.expect("drafts_that_lose_the_last_error")
 
 
 @points(1, question="test_advantages")
 def test_finds_wrong_bootstraps(student):
-    """Your test passes correct estimators; it fails wrong values after the last step."""
+    """Your test accepts correct estimators; it rejects wrong values after the last step."""
     student.expect("drafts_that_bootstrap_wrongly")
 
 
 @points(1, question="test_advantages")
 def test_finds_estimators_with_half_of_the_ends(student):
-    """Your test passes correct estimators; it fails those that ignore or confuse ends."""
+    """Your test accepts correct estimators; it rejects those that ignore or confuse ends."""
     student.expect("drafts_with_half_of_the_ends")
 
 

@@ -471,14 +471,14 @@ def test_one_update_runs(student):
 
 @points(4, question="one_update")
 def test_one_update_moves(student):
-    """No weight moves before the update; it moves all of actor and critic, and targets by τ."""
+    """Only the update changes weights: all those of actor and critic, and the targets by τ."""
     names = ("what broke", "networks that changed before the first update", "parameters that moved", "how far the targets went")
     student.expect("one_update_of_everything", only(*names))
 
 
 @points(3, question="one_update")
 def test_one_update_improves(student):
-    """After it, the critic's loss on the batch is lower, and it values the actor's actions more."""
+    """After the update, the critic's loss is lower, and it values the actor's actions more."""
     names = ("what broke", "the critic's loss of the same batch is", "by the critic, the actor's actions are")
     student.expect("one_update_of_everything", only(*names))
 

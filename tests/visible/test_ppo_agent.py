@@ -79,26 +79,26 @@ FORMS = ("your estimator, returning a list", "your estimator, returning a tensor
 
 @points(1, question="test_advantages")
 def test_finds_the_draft(student):
-    """Your test passes your estimator and fails the draft of the stub."""
+    """Your test accepts your estimator and rejects the draft of the stub."""
     tried(student, "the draft")
 
 
 @points(1, question="test_advantages")
 def test_passes_every_form(student):
-    """Your test passes a list, a tensor and single precision, and fails the draft."""
+    """Your test accepts a list, a tensor and single precision, and rejects the draft."""
     tried(student, "the draft", *FORMS)
 
 
 @points(1, question="test_advantages")
 def test_finds_what_is_wrong_at_the_last_step(student):
-    """Your test fails your estimator without its last advantage, or with V(s_0) at the end."""
+    """Your test rejects your estimator without its last advantage, or with V(s_0) at the end."""
     names = ("your estimator without its last advantage", "your estimator with V(s_0) after the last step")
     tried(student, *names)
 
 
 @points(1, question="test_advantages")
 def test_finds_missing_ends(student):
-    """Your test fails your estimator if it ignores ends or treats truncated steps wrongly."""
+    """Your test rejects your estimator if it ignores ends or treats truncated steps wrongly."""
     names = (
         "your estimator with no end before the last step",
         "your estimator with truncated steps that are not the end of anything",
