@@ -246,7 +246,7 @@ class SandboxCalls:
             time.sleep(PAUSES[attempt - 1])
         why = ""
         if reply.status == "starved":
-            why = f"in {reply.seconds:.0f} s that a call may take, this machine left it no time to compute"
+            why = f"this machine was so busy that the call got no processor time within {reply.seconds:.0f} s"
         elif reply.status == "crashed" and count_memory_kills() > short:
             why = "this machine ran out of memory, and its kernel ended the call"
         if why:
