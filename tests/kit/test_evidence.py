@@ -132,7 +132,7 @@ def test_large_answers_take_little() -> None:
     """Catches: arrays in a file that people should be able to review."""
     large = {"rows": RNG.normal(size=(100, 50)), "losses": RNG.normal(size=1000).tolist()}
     recorded = answer(large, {"rows": np.zeros((100, 50)), "losses": [0.0] * 1000}).record()
-    assert len(str(recorded)) < 120
+    assert len(str(recorded)) < 140
 
 
 def test_numbers_whose_sum_overflows(tmp_path) -> None:
