@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from grader.answers import UNPREDICTABLE, Mistake
 from grader.assignment import SUITES, Assignment, UsageError
 from grader.judge.compare import difference
+from grader.judge.evidence import settle
 from grader.judge.run import Grader, GradingOptions
 from grader.proof.catalogue import Variant
 from grader.proof.coverage import Coverage, read_coverage
@@ -408,6 +409,4 @@ def _record(grader: Grader, mistake: Variant) -> dict[str, Any]:
     first = {check: failure.evidence for check, failure in grader.seen.items() if failure is not None}
     try_variant(grader, mistake.submission, select, seed=1)
     second = {check: failure.evidence.record() for check, failure in grader.seen.items() if failure is not None}
-    return {
-        check: second[check] if check in second and saw.fits(second[check]) else UNPREDICTABLE for check, saw in first.items()
-    }
+    return {check: settle(saw, second[check]) if check in second else UNPREDICTABLE for check, saw in first.items()}
