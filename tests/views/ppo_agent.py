@@ -31,7 +31,7 @@ LOG_SIGMA = (
     "gradient for the parameter",
 )
 ROWS = ("state", "action", "log_prob")
-# The best possible is 0; standing still gives -1.3, and the actor begins at -7.5.
+# The best possible is 0; standing still gives -1.3, and the actor begins at -7.8.
 LEARNED = -0.4
 
 
