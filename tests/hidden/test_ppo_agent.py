@@ -275,12 +275,12 @@ def test_other_steps_of_the_optimizer(student):
 
 @points(1, question="learning")
 def test_learns_in_one_environment(student, kit):
-    """One environment, windows of two observations, two dimensions."""
+    """The same in one environment, with windows of two observations, in two dimensions, in 512 steps; two tries."""
     seeds, returns = student.seeds(2), []
     for seed in seeds:
-        facts = student.call("learn", steps=8_000, seed=seed, num_envs=1, d=2, window_length=2)
-        returns.append(kit.call("play", weights=facts["weights"], seed=seed, d=2, window_length=2)["mean return"])
+        facts = student.call("learn", steps=512, seed=seed, num_envs=1, d=2, window_length=2)
+        returns.append(kit.call("play", weights=facts["weights"])["mean return"])
         if returns[-1] >= LEARNED:
             return
     tried = " and ".join(map(str, seeds))
-    raise AssertionError(f"mean return {returns} (seeds {tried}), expected {LEARNED} or more; zero actions return -10")
+    raise AssertionError(f"mean return {returns} (seeds {tried}), expected {LEARNED} or more; zero actions return -1.3")

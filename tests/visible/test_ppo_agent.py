@@ -500,13 +500,13 @@ def test_values_improve(student):
 
 @points(1, question="learning")
 def test_learns(student, kit):
-    """With eight environments, your agent learns to move a point to the origin; two tries."""
+    """With eight tiny environments, your agent learns in 400 steps to push a point to the origin; two tries."""
     seeds, returns = student.seeds(2), []
     for seed in seeds:
-        facts = student.call("learn", steps=8_000, seed=seed, num_envs=8)
+        facts = student.call("learn", steps=400, seed=seed, num_envs=8)
         student.curve(f"score of an episode, seed {seed}", facts.get("scores"), LEARNED)
-        returns.append(kit.call("play", weights=facts["weights"], seed=seed)["mean return"])
+        returns.append(kit.call("play", weights=facts["weights"])["mean return"])
         if returns[-1] >= LEARNED:
             return
     tried = " and ".join(map(str, seeds))
-    raise AssertionError(f"mean return {returns} (seeds {tried}), expected {LEARNED} or more; zero actions return -10")
+    raise AssertionError(f"mean return {returns} (seeds {tried}), expected {LEARNED} or more; zero actions return -1.3")
