@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.distributions import Independent, MultivariateNormal, Normal
 
 import utils
-from grader.sandbox.facts import call_beforehand, describe_kind, largest_correlation, tensor, to_plain
+from grader.sandbox.facts import HIDDEN, MAX_CURVE, call_beforehand, describe_kind, largest_correlation, tensor, to_plain
 from runners import BootstrapTruncated, EnvRunner
 from trained_policy import evaluate, load_policy
 
@@ -1260,39 +1260,33 @@ def losses_of(
 # Learning
 
 
-class LinearModel1D(nn.Module):
-    """The model of the learning check, for PointMass with d = 1: a mean that is linear in what is seen, a quadratic value.
+class SmallModel(nn.Module):
+    """The model of the learning check: as yours, with fewer units. Its first six parameters are the policy's."""
 
-    It begins with forces of 0, which get -10. Its first parameter holds the policy's two weights.
-    """
-
-    def __init__(self) -> None:
+    def __init__(self, obs_dim: int, act_dim: int) -> None:
         super().__init__()
-        self.mean = nn.Linear(2, 1, bias=False)
-        self.log_variance = nn.Parameter(torch.tensor([-1.0]))
-        self.value = nn.Linear(3, 1)
-        for parameter in (self.mean.weight, *self.value.parameters()):
-            nn.init.zeros_(parameter)
+        self.policy_net = self._net(obs_dim, act_dim, last=0.1)
+        self.value_net = self._net(obs_dim, 1, last=1.0)
+        self.log_variance = nn.Parameter(torch.full((act_dim,), -1.0))
+
+    def _net(self, inputs: int, outputs: int, last: float) -> nn.Sequential:
+        net: Any = nn.Sequential(
+            nn.Linear(inputs, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, outputs)
+        )
+        nn.init.normal_(net[4].weight, std=last / HIDDEN**0.5)
+        return net
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        products = torch.cat([observations**2, observations.prod(dim=-1, keepdim=True)], dim=-1)
-        return self.mean(observations), torch.exp(self.log_variance), self.value(products)
+        return self.policy_net(observations), torch.exp(self.log_variance), self.value_net(observations)
 
 
-ENOUGH = -0.9  # training stops with this mean return of the mean action; the best policy gets -0.44
-
-
-def learn(submitted, trajectories: int, seed: int) -> dict:
-    """Train a small policy on PointMass with your classes; return its weights, and the returns, which decide nothing.
-
-    Args:
-        trajectories: At most so many, of 15 steps of 64 points each; training stops once the policy does well.
-    """
+def learn(submitted, interactions: int, seed: int, d: int = 1) -> dict:
+    """Train a small policy on PointMass with your classes; return its weights, and the returns, which decide nothing."""
     torch.manual_seed(seed)
     np.random.seed(seed)
-    env = utils.PointMassVector(64)
+    env = gym.wrappers.RecordEpisodeStatistics(utils.PointMass(d), buffer_length=10_000)
     env.reset(seed=seed)
-    model = LinearModel1D()
+    model = SmallModel(2 * d, d)
     policy = submitted.Policy(model)
 
     def as_arrays(trajectory) -> None:
@@ -1303,32 +1297,34 @@ def learn(submitted, trajectories: int, seed: int) -> dict:
         minibatch["advantages"] = (given - given.mean()) / (given.std() + 1e-8)
 
     transforms = [as_arrays, BootstrapTruncated(policy, 0.95), submitted.GAE(policy, gamma=0.95, lambda_=0.9)]
-    runner = EnvRunner(env, policy, 15, transforms=transforms)
-    epochs, minibatches = 4, 4
-    sampler = submitted.TrajectorySampler(runner, num_epochs=epochs, num_minibatches=minibatches, transforms=[standardised])
-    ppo = submitted.PPO(policy, utils.PlainAdam(list(model.parameters()), lr=0.1, eps=1e-5))
-    returns: list[float] = []
-    while len(returns) < trajectories and (not returns or returns[-1] < ENOUGH):
-        for _ in range(epochs * minibatches):
-            ppo.step(sampler.get_next())
-        returns.append(mean_return(to_plain(model.mean.weight), seed))
-    return {"weights": [to_plain(model.mean.weight)], "returns": returns}
+    runner = EnvRunner(env, policy, 300, transforms=transforms)
+    epochs, minibatches = 10, 5
+    trajectories = submitted.TrajectorySampler(
+        runner, num_epochs=epochs, num_minibatches=minibatches, transforms=[standardised]
+    )
+    ppo = submitted.PPO(policy, utils.PlainAdam(list(model.parameters()), lr=3e-3, eps=1e-5))
+    for _ in range(interactions // runner.nsteps * epochs * minibatches):
+        ppo.step(trajectories.get_next())
+    weights = [to_plain(parameter) for parameter in model.policy_net.parameters()]
+    return {"weights": weights, "returns": [float(value) for value in list(env.return_queue)[:MAX_CURVE]]}
 
 
-def mean_return(weights: np.ndarray, seed: int) -> float:
-    """Return the mean return of 64 episodes of PointMass with forces that are linear in what is seen, weights `[1, 2]`."""
-    env = utils.PointMassVector(64)
-    observations, _ = env.reset(seed=seed)
-    total = 0.0
-    for _ in range(utils.PointMass.EPISODE_LENGTH):
-        observations, rewards, *_ = env.step(observations @ np.asarray(weights).T)
-        total += float(rewards.mean())
-    return total
-
-
-def play(submitted, weights: list[np.ndarray], seed: int) -> dict:
+def play(submitted, weights: list[np.ndarray], seed: int, episodes: int = 50, d: int = 1) -> dict:
     """Return the mean return of the mean action of a policy with these weights. Run without any submission."""
-    return {"mean return": mean_return(weights[0], seed + 1000)}
+    total = 0.0
+    env = utils.PointMass(d)
+    observation, _ = env.reset(seed=seed)
+    for _ in range(episodes):
+        truncated = False
+        while not truncated:
+            values = np.asarray(observation, np.float64)
+            for number in range(0, 6, 2):
+                values = np.asarray(weights[number]) @ values + np.asarray(weights[number + 1])
+                values = np.tanh(values) if number < 4 else values
+            observation, reward, _, truncated, _ = env.step(values)
+            total += float(reward)
+        observation, _ = env.reset()
+    return {"mean return": total / episodes}
 
 
 # The trained policy
