@@ -168,8 +168,6 @@ def render_overview(paths: Iterable[Path]) -> str:
 
 # Stored instead of evidence if chance decides: runs differ, so nothing can be recognised.
 UNPREDICTABLE = "something else each time"
-# Stored for a pair if both of its mistakes fail a check, and the second one hides the first.
-AS_THE_OTHER = "as the other"
 
 
 @dataclass(frozen=True)
@@ -180,8 +178,9 @@ class Mistake:
         question: The id of the question that it is about.
         shows: For each check of one suite that it fails, the evidence that the check saw (see
             `judge.student.CheckFailed`), or UNPREDICTABLE.
-        pairs: By the id of another mistake, the evidence of both together, only for checks where it differs from that of the
-            first of the two that fails the check: evidence, AS_THE_OTHER, or None if the check passes.
+        pairs: By the id of another mistake, the evidence of both together, by check: the most telling part that both change,
+            with its name; where the two show anything else than `combine_shows` says, all evidence, or None if the check
+            passes.
     """
 
     id: str
@@ -205,14 +204,52 @@ class MistakePair:
 
     @classmethod
     def of(cls, one: Mistake, other: Mistake, differs: dict[str, Any]) -> MistakePair:
-        """Return a pair with the evidence of its mistakes, except for checks in which it differs (see `Mistake.pairs`)."""
-        shows = other.shows | one.shows
+        """Return a pair with the evidence of its mistakes, except for what is recorded of the pair (see `Mistake.pairs`)."""
+        shows = combine_shows(one.shows, other.shows)
         for check, saw in differs.items():
-            if saw is None:
-                shows.pop(check, None)
-            else:
-                shows[check] = other.shows[check] if saw == AS_THE_OTHER else saw
-        return cls((one, other), shows)
+            shows[check] = _overlay(shows.get(check), saw)
+        return cls((one, other), {check: saw for check, saw in shows.items() if saw is not None})
+
+
+def combine_shows(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the evidence that two mistakes show together if neither hides the other.
+
+    In a check that both fail, they show the wrong parts of both, if both are stored by part (see `judge.evidence`) and fail
+    in the same case. What both change may be anything: it is UNPREDICTABLE.
+    """
+    return {**other, **one} | {check: _combine(one[check], other[check]) for check in one.keys() & other.keys()}
+
+
+def _combine(one: Any, other: Any) -> Any:
+    if one == other:
+        return one
+    if not (isinstance(one, list) and isinstance(other, list) and len(one) == len(other)):
+        return UNPREDICTABLE
+    forms = []
+    for form, other_form in zip(one, other, strict=True):
+        if not (isinstance(form, dict) and isinstance(other_form, dict) and form.keys() == other_form.keys()):
+            return UNPREDICTABLE
+        forms.append({case: _combine_parts(parts, other_form[case]) for case, parts in form.items()})
+    return forms
+
+
+def _combine_parts(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    both = one.keys() & other.keys()
+    return {**other, **one} | {part: one[part] if one[part] == other[part] else UNPREDICTABLE for part in both}
+
+
+def _overlay(combined: Any, saw: Any) -> Any:
+    """Return what a check sees of a pair: what is expected of both together, with what is recorded of the pair.
+
+    Args:
+        saw: The whole evidence; or the name of a part and its evidence, as one list.
+    """
+    if not (isinstance(saw, list) and saw and isinstance(saw[0], str)):
+        return saw
+    part, *record = saw
+    if not (part and isinstance(combined, list)):
+        return [record]
+    return [{case: parts | {part: record} for case, parts in form.items()} for form in combined if isinstance(form, dict)]
 
 
 def list_recorded_pairs(mistakes: Mapping[str, Mistake]) -> list[MistakePair]:

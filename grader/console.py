@@ -20,12 +20,14 @@ from grader.report.layout import has_controls
 if TYPE_CHECKING:
     import argparse
 
+    from grader.assignment import Assignment
     from grader.course.run import RunProgress
     from grader.report.model import Report
 
 ROOT = Path(__file__).resolve().parents[1]
 NO_REPORTS = (".py", ".ipynb", ".zip", ".toml", ".csv", ".pt", ".npz", ".safetensors")  # people write them, or train for hours
 MAX_LINE = 100_000  # characters
+MOST_JOBS = 64  # that anyone may ask for
 GRADED, USAGE, GRADER_ERROR, STOPPED = 0, 2, 3, 130
 
 
@@ -120,6 +122,25 @@ def add_level(parser: argparse.ArgumentParser) -> None:
 
     about = "refuse to grade below this isolation level (default: basic)"
     parser.add_argument("--require-level", default="basic", choices=LEVELS, help=about)
+
+
+def add_jobs(parser: argparse.ArgumentParser) -> None:
+    """Add the option that sets how many calls of a submission are made side by side."""
+    about = "calls of a submission to make side by side (default: one for each core, at most 4, as far as memory allows)"
+    parser.add_argument("--jobs", type=_count_jobs, metavar="N", help=about)
+
+
+def _count_jobs(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= MOST_JOBS:
+        raise ValueError(text)
+    return int(text)
+
+
+def choose_jobs(options: argparse.Namespace, assignment: Assignment) -> int:
+    """Return how many calls to make side by side: what was asked for, or what this machine allows."""
+    from grader import machine
+
+    return options.jobs or machine.choose_jobs(assignment.limits.memory_mb)
 
 
 def add_output(parser: argparse.ArgumentParser, what: str) -> None:

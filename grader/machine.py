@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
+MOST_JOBS = 4  # calls of one submission at the same time; more would seldom find work
 JUDGE_MB = 260  # memory of a copied judge and its copied sandbox server, with everything that they may import
 UNLIMITED = 1 << 40  # bytes; cgroups v1 reports "no limit" as a number above this
-FIRST_ROOTS, SECOND_ROOTS = ("/sys/fs/cgroup/memory",), ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")  # by version
+FIRST_ROOT, SECOND_ROOTS = "/sys/fs/cgroup", ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")  # by version
 # Files of a cgroup (v2, then v1): its limit, its use, and the part of its use that is only a cache.
 FILES = (
     ("memory.max", "memory.current", "inactive_file"),
@@ -18,8 +20,9 @@ FILES = (
 
 
 def count_cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return how many cores this process may use: those of its affinity, and no more than its container pays for."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(min([cores, *map(math.ceil, _find_quotas())]), 1)
 
 
 def read_memory_limit_mb() -> int | None:
@@ -45,17 +48,22 @@ def count_fitting_workers(memory_mb: int) -> int | None:
     return None if free is None else max(free // (memory_mb + JUDGE_MB), 1)
 
 
+def choose_jobs(memory_mb: int) -> int:
+    """Return how many calls of one submission to make side by side: one for each core, as far as memory allows."""
+    return min(MOST_JOBS, count_cores(), count_fitting_workers(memory_mb) or 1)
+
+
 def describe_lack(memory_mb: int) -> str:
     """Return a sentence if less memory is free than one call may use, or nothing."""
     free = read_free_memory_mb()
     if free is None or free >= memory_mb:
         return ""
-    return f"Only {free} MB of memory are free here, and a call may use {memory_mb} MB: one that needs more than there is ends."
+    return f"Only {free} MB of memory are free here, and a call may use {memory_mb} MB: above {free} MB, it is killed."
 
 
 def _find_limits() -> Iterator[tuple[int, int]]:
     """Yield (limit, use) in bytes of every cgroup around this process that limits memory."""
-    for folder in _list_cgroups():
+    for folder in _list_cgroups("memory"):
         for limit_file, use_file, cache in FILES:
             with contextlib.suppress(OSError, ValueError):
                 limit = int((folder / limit_file).read_text())  # "max" is no limit
@@ -64,17 +72,33 @@ def _find_limits() -> Iterator[tuple[int, int]]:
                     yield limit, max(int((folder / use_file).read_text()) - int(fields.get(cache, 0)), 0)
 
 
-def _list_cgroups() -> Iterator[Path]:
-    """Yield the folders that may describe this process's memory: its own group's, those above it, and a container's root."""
+def _find_quotas() -> Iterator[float]:
+    """Yield how many cores each cgroup around this process may use, where it limits them."""
+    for folder in _list_cgroups("cpu"):
+        with contextlib.suppress(OSError, ValueError):
+            if (folder / "cpu.max").exists():
+                quota, period = map(int, (folder / "cpu.max").read_text().split())  # "max" is no limit
+            else:
+                quota, period = (int((folder / f"cpu.cfs_{name}_us").read_text()) for name in ("quota", "period"))
+            if quota > 0 and period > 0:  # version 1 writes -1 for no limit
+                yield quota / period
+
+
+def _list_cgroups(controller: str) -> Iterator[Path]:
+    """Yield the folders that may limit this process: its own group's, those above it, and a container's root.
+
+    Args:
+        controller: "memory" or "cpu", which version 1 keeps apart.
+    """
     lines: list[str] = []
     with contextlib.suppress(OSError):
         lines = Path("/proc/self/cgroup").read_text().splitlines()
     seen = set()
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        if controllers and "memory" not in controllers.split(","):
+        if controllers and controller not in controllers.split(","):
             continue
-        for root in map(Path, FIRST_ROOTS if controllers else SECOND_ROOTS):
+        for root in map(Path, (f"{FIRST_ROOT}/{controller}",) if controllers else SECOND_ROOTS):
             own = root / path.lstrip("/")
             for folder in (own, *own.parents):
                 if folder.is_relative_to(root) and folder not in seen:

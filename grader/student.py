@@ -18,6 +18,8 @@ from grader.console import (
     USAGE,
     ProgressLine,
     ReportWriter,
+    add_jobs,
+    choose_jobs,
     refuse_output,
     run_guarded,
 )
@@ -54,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="also write the report to this file as a page, with the learning curves"
     )
+    add_jobs(parser)
     parser.add_argument("--show", metavar="QUESTION", help="show the values that a failing check compares, as tables")
     parser.add_argument(
         "--debug", metavar="QUESTION", help="step through the failing cases of a question in pdb, without limits"
@@ -97,7 +100,8 @@ def _grade_student(options: argparse.Namespace) -> int:
     with ProgressLine() as progress:
         kept = ReportWriter(options.json, _for_student, progress.show)
         page = ReportWriter(options.html, _page_for_student, kept)
-        report = grade(home, submission, options=GradingOptions(questions, keyword=options.keyword, changed=page))
+        jobs = choose_jobs(options, home.assignment)
+        report = grade(home, submission, options=GradingOptions(questions, options.keyword, page, jobs=jobs))
     screen.render(report.for_student())
     for file in (kept, page):
         file.check()

@@ -33,7 +33,7 @@ def render_submitted(text: str, title: str) -> str:
     has_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
     lines = text.splitlines(keepends=True)
     at = (first.end_lineno or 1) if has_docstring else 0
-    head = "".join(lines[:at]) if has_docstring else f'"""{title}: the file you hand in."""\n'
+    head = "".join(lines[:at]) if has_docstring else f'"""{title}: the file that you submit."""\n'
     rest = "".join(lines[at:]).lstrip()
     return f"{head}\n{HOW_TO}\n{'' if rest.startswith(('import', 'from')) else chr(10)}{rest}"
 
@@ -46,8 +46,8 @@ def render_settings(name: str, title: str, subjects: Sequence[Subject], support:
 name = "{name}"
 title = {_quote(title)}
 version = "0.1"               # raise it when a check changes; CHANGELOG.md says what changed for whom
-submission = "submitted.py"   # the file a student hands in
-support = {json.dumps(support)}                  # files a student is given beside it, from this folder or the root
+submission = "submitted.py"   # the file that students submit
+support = {json.dumps(support)}                  # files that students get with it, from this folder or the root
 {f"requirements = {json.dumps(requirements)}  # packages that it imports" + chr(10) if requirements else ""}
 [limits]                      # of one driver call, except budget
 seconds = {seconds}                 # of computing or sleeping; an honest call takes a few hundredths

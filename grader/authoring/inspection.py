@@ -148,7 +148,7 @@ def _inspect_checks(
             if check.points is None:
                 yield Slip(path, check.line, f"{check.name} needs @points(number, question=...)")
             elif check.question and check.question not in ids:
-                text = f"{check.name} is about {check.question!r}, which is no question of assignment.toml"
+                text = f"{check.name} is about {check.question!r}, which is not a question in assignment.toml"
                 yield Slip(path, check.line, f"{text}; {suggest(check.question, ids)}")
             if not check.documented:
                 yield Slip(path, check.line, f"{check.name} needs a docstring, the line that a student reads")

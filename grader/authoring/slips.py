@@ -80,7 +80,7 @@ def _find_unknown_needs(path: Path, content: dict[str, Any], lines: list[str]) -
                         (number for number, text in enumerate(lines, 1) if f'"{need}"' in text and "id =" not in text), 0
                     )
                     yield Slip(
-                        path, line, f"{question.get('id')} {key} {need!r}, which is no question; {suggest(str(need), ids)}"
+                        path, line, f"{question.get('id')} {key} {need!r}, which is not a question; {suggest(str(need), ids)}"
                     )
 
 

@@ -9,7 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.commands.shared import add_sound, read_suites, require_sound
-from grader.console import GRADED, GRADER_ERROR, USAGE, ProgressLine, ReportNotWritten, ReportWriter, add_level, refuse_output
+from grader.console import (
+    GRADED,
+    GRADER_ERROR,
+    USAGE,
+    ProgressLine,
+    ReportNotWritten,
+    ReportWriter,
+    add_jobs,
+    add_level,
+    choose_jobs,
+    refuse_output,
+)
 from grader.formats import ENDINGS
 
 if TYPE_CHECKING:
@@ -28,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", dest="output", type=Path, metavar="FILE", help="write to this file; for several paths, to this folder"
     )
+    add_jobs(parser)
     add_level(parser)
     add_sound(parser)
 
@@ -68,7 +80,8 @@ def run(root: Path, options: argparse.Namespace) -> int:
             rendered = choose_renderer(options.format, home.assignment, options.for_student)
             with ProgressLine() as progress:
                 kept = ReportWriter(output, rendered, progress.show)
-                report = grade(home, path, suites, GradingOptions(changed=kept), require_level=options.require_level)
+                chosen = GradingOptions(changed=kept, jobs=choose_jobs(options, home.assignment))
+                report = grade(home, path, suites, chosen, require_level=options.require_level)
             try:
                 kept.check()
             except ReportNotWritten as error:

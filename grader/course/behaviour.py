@@ -88,10 +88,20 @@ def list_forms(recorded: Any) -> list[Form]:
 
 
 def _read_form(form: Any) -> Form:
+    if isinstance(form, dict):  # stored by part
+        return _join_parts(form)
     if not isinstance(form, list):
         return repr(form), ()
     sums = tuple(part for part in form if isinstance(part, float))
     return repr([part for part in form if not isinstance(part, float)]), sums
+
+
+def _join_parts(form: dict[str, Any]) -> Form:
+    stored = [(case, name, part) for case, parts in form.items() if isinstance(parts, dict) for name, part in parts.items()]
+    read = [(case, name, _read_form(part)) for case, name, part in sorted(stored, key=lambda found: found[:2])]
+    return repr([(case, name, text) for case, name, (text, _) in read]), tuple(
+        number for *_, (_, sums) in read for number in sums
+    )
 
 
 def _close(one: Form, other: Form) -> bool:

@@ -107,7 +107,7 @@ class Child:
         self._process.wait()
         self._errors.seek(0)
         said = self._errors.read().decode("utf-8", "replace").strip()[-MAX_ERROR:]
-        return f"The grader ended (exit code {self._process.returncode}); grade again to start it anew.\n{said}".strip()
+        return f"The grader ended (exit code {self._process.returncode}); grade again to restart it.\n{said}".strip()
 
 
 class ChildEnded(Exception):

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeVar
 
-from grader.answers import UNPREDICTABLE, Mistake, MistakePair
-from grader.judge.evidence import count_sums
+from grader.answers import Mistake, MistakePair
+from grader.judge.evidence import WHOLE, count_sums
 from grader.judge.failure import CheckFailed
 
 MOST_SUSPECTS = 40  # that are tried in pairs
 ENOUGH_SUMS = 2  # one may be the same by accident: cases that are made to be read have small numbers
+
+Spot = tuple[str, str]
+"""A check, and the name of a wrong part of the answer that it saw."""
 
 Known = TypeVar("Known", Mistake, MistakePair)
 
@@ -56,10 +59,9 @@ def diagnose(
         return dict.fromkeys(failed, Suspicion(tuple(whole), choose_hints(whole), certain=True))
     if recorded := _find_recorded_pair(pairs, seen):
         return dict.fromkeys(failed, recorded)
-    passed = seen.keys() - failed.keys()
-    known = [mistake for mistake in mistakes if mistake.shows.keys() & failed.keys() and not mistake.shows.keys() & passed]
-    suspects = [suspect for mistake in known if (suspect := _Suspect.of(mistake, failed)).explained]
-    return _find_pair(suspects[:MOST_SUSPECTS], failed.keys()) or _find_parts(suspects)
+    wrong = _list_wrong(failed)
+    suspects = [suspect for one in mistakes if (suspect := _Suspect.of(one, seen, wrong)) and suspect.explained]
+    return _find_pair(suspects[:MOST_SUSPECTS], wrong) or _find_parts(suspects)
 
 
 def _tells_more(mistake: Mistake, seen: Mapping[str, object]) -> bool:
@@ -82,19 +84,42 @@ def find_fitting_mistakes(mistakes: Sequence[Mistake], seen: Mapping[str, CheckF
 
 
 def _find_fitting(known: Sequence[Known], seen: Mapping[str, CheckFailed | None]) -> list[Known]:
-    failed = {check: failure for check, failure in seen.items() if failure is not None}
-    passed = seen.keys() - failed.keys()
-    evidence = [
-        _evidence(one, failed) if failed.keys() <= one.shows.keys() and not passed & one.shows.keys() else 0 for one in known
-    ]
+    wrong = _list_wrong({check: failure for check, failure in seen.items() if failure is not None})
+    evidence = [_evidence(one, seen, wrong) for one in known]
     most = max(evidence, default=0)
     return [one for one, found in zip(known, evidence, strict=True) if most and found == most]
 
 
-def _evidence(known: Mistake | MistakePair, failed: Mapping[str, CheckFailed]) -> int:
-    """Return the number of failed checks in which a mistake or pair shows the same evidence; 0 if any evidence differs."""
-    evident = {check: failure for check, failure in failed.items() if known.shows[check] != UNPREDICTABLE}
-    return len(evident) if all(failure.evidence.fits(known.shows[check]) for check, failure in evident.items()) else 0
+def _evidence(known: Mistake | MistakePair, seen: Mapping[str, CheckFailed | None], wrong: frozenset[Spot]) -> int:
+    """Return in how many wrong parts a mistake or pair that explains all of them shows the same; 0 for any other."""
+    if not all(check in known.shows for check, _ in wrong):
+        return 0
+    compared = _compare(known, seen)
+    if compared is None or compared.keys() != wrong or False in compared.values():
+        return 0
+    return sum(same is True for same in compared.values())
+
+
+def _list_wrong(failed: Mapping[str, CheckFailed]) -> frozenset[Spot]:
+    """Return the wrong parts of all answers."""
+    return frozenset((check, part) for check, failure in failed.items() for part in failure.evidence.wrong_parts)
+
+
+def _compare(known: Mistake | MistakePair, seen: Mapping[str, CheckFailed | None]) -> dict[Spot, bool | None] | None:
+    """Return whether a mistake or pair shows the same in each wrong part that it explains, or None if chance decides.
+
+    Return None instead if a check passed that it fails, or if a part is right that it makes wrong.
+    """
+    compared: dict[Spot, bool | None] = {}
+    for check in known.shows.keys() & seen.keys():
+        failure = seen[check]
+        if failure is None:
+            return None
+        parts = failure.evidence.compare(known.shows[check])
+        if not parts.keys() <= failure.evidence.wrong_parts:
+            return None
+        compared |= {(check, part): same for part, same in parts.items()}
+    return compared
 
 
 def _find_recorded_pair(pairs: Sequence[MistakePair], seen: Mapping[str, CheckFailed | None]) -> Suspicion | None:
@@ -118,42 +143,64 @@ def choose_hints(mistakes: Sequence[Mistake]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _Suspect:
-    """A mistake that fails none of the checks that passed.
+    """A mistake that makes nothing wrong that is right.
 
     Attributes:
-        fails: The failed checks that it would fail.
+        fails: The wrong parts of answers that it would make wrong.
         explained: Those in which it shows what was seen.
         differs: Those in which it shows something else.
+        complete: Whether it leaves nothing to explain in the checks that it fails.
         telling: Whether enough numbers are among what it explains, where it does not explain everything.
     """
 
     mistake: Mistake
-    fails: frozenset[str]
-    explained: frozenset[str]
-    differs: frozenset[str]
+    fails: frozenset[Spot]
+    explained: frozenset[Spot]
+    differs: frozenset[Spot]
+    complete: bool
     telling: bool
 
     @classmethod
-    def of(cls, mistake: Mistake, failed: Mapping[str, CheckFailed]) -> _Suspect:
-        fails = frozenset(mistake.shows.keys() & failed.keys())
-        evident = {check for check in fails if mistake.shows[check] != UNPREDICTABLE}
-        explained = frozenset(check for check in evident if failed[check].evidence.fits(mistake.shows[check]))
-        telling = sum(count_sums(mistake.shows[check]) for check in explained) >= ENOUGH_SUMS
-        return cls(mistake, fails, explained, frozenset(evident) - explained, telling)
+    def of(cls, mistake: Mistake, seen: Mapping[str, CheckFailed | None], wrong: frozenset[Spot]) -> _Suspect | None:
+        """Return the suspect; None if something is right that the mistake would make wrong."""
+        compared = _compare(mistake, seen)
+        if compared is None:
+            return None
+        explained = frozenset(spot for spot, same in compared.items() if same)
+        differs = frozenset(spot for spot, same in compared.items() if same is False)
+        fails = {check for check, _ in compared}
+        complete = not differs and all(spot in compared for spot in wrong if spot[0] in fails)
+        telling = _count_sums(mistake, explained) >= ENOUGH_SUMS
+        return cls(mistake, frozenset(compared), explained, differs, complete, telling)
+
+    def explains(self, check: str) -> bool:
+        """Return whether it explains a part of what the check saw."""
+        return any(check == one for one, _ in self.explained)
+
+    def fails_check(self, check: str) -> bool:
+        """Return whether it makes a part of what the check saw wrong."""
+        return any(check == one for one, _ in self.fails)
 
 
-def _find_pair(suspects: Sequence[_Suspect], failed: Iterable[str]) -> dict[str, Suspicion]:
+def _count_sums(mistake: Mistake, explained: Iterable[Spot]) -> int:
+    parts: dict[str, set[str]] = {}
+    for check, part in explained:
+        parts.setdefault(check, set()).add(part)
+    return sum(count_sums(mistake.shows[check], None if WHOLE in names else names) for check, names in parts.items())
+
+
+def _find_pair(suspects: Sequence[_Suspect], wrong: frozenset[Spot]) -> dict[str, Suspicion]:
     """Return the suspicion that two mistakes together explain the failures, if some pair does; the best one by evidence.
 
-    Together the two fail exactly the checks that failed. Each explains a check that the other does not. A check that neither
-    explains is failed by both, so that its evidence may be a mixture.
+    Together the two make wrong exactly what is wrong. Each explains a part of an answer that the other does not. A part that
+    neither explains is made wrong by both, so that its evidence may be a mixture.
     """
-    every, best = frozenset(failed), 0
+    best = 0
     pairs: list[tuple[_Suspect, _Suspect]] = []
     for one, other in combinations(suspects, 2):
         alone = (one.explained - other.explained, other.explained - one.explained)
         apart = one.differs <= other.fails and other.differs <= one.fails
-        if one.fails | other.fails != every or not all(alone) or not apart:
+        if one.fails | other.fails != wrong or not all(alone) or not apart:
             continue
         evidence = len(one.explained | other.explained)
         if evidence > best:
@@ -168,13 +215,15 @@ def _find_pair(suspects: Sequence[_Suspect], failed: Iterable[str]) -> dict[str,
         for side, chosen in zip(zip(*pairs, strict=True), pairs[0], strict=True)
     ]
     sides.sort(key=lambda side: -len(side[0].explained))
-    hints = tuple(dict.fromkeys(side[0].mistake.hint for side in sides))
+    asked = [choose_hints([suspect.mistake for suspect in side]) for side in sides]
     found = {}
-    for check in every:
-        own = [side for side in sides if check in side[0].explained] or [side for side in sides if check in side[0].fails]
-        mistakes = tuple(suspect.mistake for side in own for suspect in side)
-        hint = own[0][0].mistake.hint
-        found[check] = Suspicion(mistakes, (hint, *(other for other in hints if other != hint)), certain=False)
+    for check in {check for check, _ in wrong}:
+        own = [side[0].explains(check) for side in sides]
+        if not any(own):
+            own = [side[0].fails_check(check) for side in sides]
+        mistakes = tuple(suspect.mistake for side, concerned in zip(sides, own, strict=True) if concerned for suspect in side)
+        ordered = sorted(zip(asked, own, strict=True), key=lambda side: not side[1])
+        found[check] = Suspicion(mistakes, tuple(dict.fromkeys(hint for hints, _ in ordered for hint in hints)), certain=False)
     return found
 
 
@@ -185,9 +234,9 @@ def _find_parts(suspects: Sequence[_Suspect]) -> dict[str, Suspicion]:
     other numbers in other failed checks, where a second fault may interfere.
     """
     found: dict[str, Suspicion] = {}
-    for group in ([one for one in suspects if not one.differs], [one for one in suspects if one.telling]):
-        for check in sorted({check for suspect in group for check in suspect.explained} - found.keys()):
-            fitting = [suspect for suspect in group if check in suspect.explained]
+    for group in ([one for one in suspects if one.complete], [one for one in suspects if one.telling]):
+        for check in sorted({check for suspect in group for check, _ in suspect.explained} - found.keys()):
+            fitting = [suspect for suspect in group if suspect.explains(check)]
             most = max(len(suspect.explained) for suspect in fitting)
             mistakes = tuple(suspect.mistake for suspect in fitting if len(suspect.explained) == most)
             found[check] = Suspicion(mistakes, choose_hints(mistakes)[:1], certain=False)

@@ -2,14 +2,16 @@
 
 For each mistake the kit stores a hash of the structure of its answer and of which numbers are wrong. It stores a few weighted
 sums of these numbers instead of a hash, because rounding would change a hash.
+
+An answer that consists of several named facts is stored by part: only the wrong facts, each with its own hash and sums. Two
+mistakes in one submission are recognised by this even if one check sees both, as long as they change different facts.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -17,15 +19,16 @@ from typing import Any
 import numpy as np
 
 from grader.answers import DIGITS, UNPREDICTABLE
-from grader.judge.compare import KINDS, Tolerance, difference, is_integer, is_number
-from grader.sandbox.wire import TensorArray
+from grader.judge.compare import Tolerance, difference
+from grader.judge.structure import MISSING, UNSURE, AnswerStructure
 
 MANY, KEPT = 256, 64
-SUMS, BLOCK = 2, 8  # at most so many sums, each of at least so many numbers
 STORED = 10.0 ** (1 - DIGITS)  # sums are stored to this relative precision, however fine a check compares
 NEAR = 10.0  # what is within so many tolerances of right is too near to be taken for a mistake
-UNSURE = 3.0  # within this factor of a tolerance, rounding may decide whether a number differs
-MISSING = object()
+WHOLE = ""  # the name of the only part of an answer that is not stored by part
+
+Part = tuple[Any, Any]
+"""A part of an answer: what was expected, and what the submission returned."""
 
 
 class Evidence:
@@ -47,6 +50,16 @@ class Evidence:
         same: bool = recorded == self.shown
         return same
 
+    @property
+    def wrong_parts(self) -> frozenset[str]:
+        """The names of the parts of the answer that are wrong."""
+        return frozenset({WHOLE})
+
+    def compare(self, recorded: Any) -> dict[str, bool | None]:
+        """Return, for each part that a recorded mistake makes wrong, whether it shows the same; None if chance decides."""
+        same = None if recorded == UNPREDICTABLE else self.fits(recorded)
+        return dict.fromkeys(self.wrong_parts, same)
+
 
 class WrongAnswerEvidence(Evidence):
     """An answer that a check has compared with the right one.
@@ -65,22 +78,76 @@ class WrongAnswerEvidence(Evidence):
         super().__init__({"case": case, "got": self.got})
 
     def record(self) -> Any:
-        if any(self._close(form, self.got) for form in self._forms(self.expected)):
-            return UNPREDICTABLE
-        return [self._outline(form).record() for form in self._forms(self.got)]
+        forms = [self._record_form(form) for form in self._forms(self.got)]
+        return UNPREDICTABLE if UNPREDICTABLE in forms else forms
 
     def fits(self, recorded: Any) -> bool:
-        return isinstance(recorded, list) and any(map(self._outlined.fits, recorded))
+        return isinstance(recorded, list) and any(map(self._fits_form, recorded))
+
+    @property
+    def wrong_parts(self) -> frozenset[str]:
+        return frozenset(self._wrong)
+
+    def compare(self, recorded: Any) -> dict[str, bool | None]:
+        forms = recorded if isinstance(recorded, list) else []
+        compared = [self._compare_parts(form[self.case]) for form in forms if isinstance(form, dict) and self.case in form]
+        if WHOLE in self._wrong or not compared:
+            return super().compare(recorded)
+        return max(compared, key=lambda found: sum(same is not False for same in found.values()) / len(found))
+
+    @cached_property
+    def _wrong(self) -> dict[str, AnswerStructure]:
+        """The structure of each wrong part."""
+        parts = self._find_wrong_parts(self.got, UNSURE)
+        return {name: self._outline(*part) for name, part in parts.items()} or {WHOLE: self._outlined}
 
     @cached_property
     def _outlined(self) -> AnswerStructure:
-        return self._outline(self.got)
+        return self._outline(self.expected, self.got, self.case)
 
-    def _outline(self, answer: Any) -> AnswerStructure:
+    def _outline(self, expected: Any, got: Any, *label: str) -> AnswerStructure:
         outline = AnswerStructure(self.how)
-        outline.add(self.case, MISSING)
-        outline.add(answer, self.expected)
+        for text in label:
+            outline.add(text, MISSING)
+        outline.add(got, expected)
         return outline
+
+    def _find_wrong_parts(self, answer: Any, near: float = 1.0) -> dict[str, Part]:
+        """Return the parts of an answer that are off by more than so many tolerances; none if there is only one part."""
+        if len(split_answer(self.expected, self.expected)) < 2:
+            return {}
+        return {name: part for name, part in split_answer(self.expected, answer).items() if not self._close(*part, near)}
+
+    def _record_form(self, answer: Any) -> Any:
+        expected = self._forms(self.expected)
+        if any(self._close(form, answer, NEAR) for form in expected):
+            return UNPREDICTABLE
+        parts = self._find_wrong_parts(answer)
+        if not parts:
+            return self._outline(self.expected, answer, self.case).record()
+        right = [split_answer(form, form) for form in expected]
+        recorded = {
+            name: UNPREDICTABLE
+            if any(name in form and self._close(form[name][0], part[1], NEAR) for form in right)
+            else self._outline(*part).record()
+            for name, part in parts.items()
+        }
+        return {self.case: recorded}
+
+    def _fits_form(self, form: Any) -> bool:
+        if isinstance(form, list):
+            return self._outlined.fits(form)
+        if not isinstance(form, dict) or self.case not in form or WHOLE in self._wrong:
+            return False
+        compared = self._compare_parts(form[self.case])
+        return compared.keys() == self._wrong.keys() and False not in compared.values() and True in compared.values()
+
+    def _compare_parts(self, recorded: dict[str, Any]) -> dict[str, bool | None]:
+        return {
+            name: None if part == UNPREDICTABLE else name in self._wrong and self._wrong[name].fits(part)
+            for name, part in recorded.items()
+            if part != UNPREDICTABLE or name in self._wrong  # what chance decides may be right
+        }
 
     def _forms(self, answer: Any) -> list[Any]:
         forms = [answer]
@@ -90,133 +157,71 @@ class WrongAnswerEvidence(Evidence):
                 forms.append(self.also(answer))
         return forms
 
-    def _close(self, one: Any, other: Any) -> bool:
+    def _close(self, one: Any, other: Any, near: float) -> bool:
         how = self.how
-        return difference(one, other, how.rtol * NEAR, how.atol * NEAR, how.exact_dtype, equal_nan=True) is None
+        return difference(one, other, how.rtol * near, how.atol * near, how.exact_dtype, equal_nan=True) is None
 
 
-def count_sums(recorded: Any) -> int:
-    """Return the number of stored sums that identify a recorded mistake; 0 for exceptions and random answers."""
+def split_answer(expected: Any, got: Any, name: str = WHOLE) -> dict[str, Part]:
+    """Return the parts of an answer by name: its facts, and theirs if they have any.
+
+    A dict of arrays below another one is a single part, such as the gradients of all weights; so is a subsampled array.
+    """
+    nested = isinstance(expected, dict) and isinstance(got, dict)
+    if not nested or (name and (all(isinstance(value, np.ndarray) for value in expected.values()) or "some" in expected)):
+        return {name: (expected, got)}
+    parts: dict[str, Part] = {}
+    for key in dict.fromkeys([*expected, *got]):
+        inner = f"{name}.{key}" if name else str(key)
+        parts |= split_answer(expected.get(key, MISSING), got.get(key, MISSING), inner)
+    return parts
+
+
+def settle(first: Evidence, second: Any) -> Any:
+    """Return what to store of a mistake of which two runs are known: UNPREDICTABLE where they differ.
+
+    Args:
+        first: What a check saw in the first run.
+        second: What is recorded of the second run.
+    """
+    if first.fits(second):
+        return second
+    recorded = first.record()
+    if not (isinstance(recorded, list) and isinstance(second, list) and len(recorded) == len(second) == 1):
+        return UNPREDICTABLE
+    (form,), (other,) = recorded, second
+    if not (isinstance(form, dict) and isinstance(other, dict) and form.keys() == other.keys()):
+        return UNPREDICTABLE
+    ((case, parts),) = form.items()
+    same = first.compare(second)
+    settled = {name: other[case][name] if same.get(name) else UNPREDICTABLE for name in parts}
+    return UNPREDICTABLE if all(part == UNPREDICTABLE for part in settled.values()) else [{case: settled}]
+
+
+def count_sums(recorded: Any, parts: Collection[str] | None = None) -> int:
+    """Return the number of stored sums that identify a recorded mistake; 0 for exceptions and random answers.
+
+    Args:
+        parts: The names of the parts that count; None for all.
+    """
     forms = recorded if isinstance(recorded, list) else []
-    return max((sum(isinstance(one, float) and one != 0 for one in form[1:]) for form in forms), default=0)
+    return max((_count_sums(form, parts) for form in forms), default=0)
 
 
-class AnswerStructure:
-    """The structure of an answer, and its numbers next to the expected ones.
+def _count_sums(form: Any, parts: Collection[str] | None) -> int:
+    records = [record for (_, name), record in list_parts([form]) if parts is None or name in parts]
+    return sum(isinstance(one, float) and one != 0 for record in records if isinstance(record, list) for one in record)
 
-    Attributes:
-        made_of: A description of each part, without the numbers.
-        numbers: All finite numbers of the answer.
-        expected: The right number for each of them; NaN where there is none.
-    """
 
-    def __init__(self, how: Tolerance) -> None:
-        self.how = how
-        self.made_of: list[str] = []
-        self.numbers: list[float] = []
-        self.expected: list[float] = []
-
-    def add(self, got: Any, expected: Any) -> None:
-        """Add a part of the answer, and what is expected in its place (MISSING if nothing is)."""
-        if isinstance(got, dict):
-            self.made_of.append(f"dict {sorted(got, key=str)}")
-            for key in sorted(got, key=str):
-                self.add(got[key], expected.get(key, MISSING) if isinstance(expected, dict) else MISSING)
-        elif isinstance(got, (list, tuple)):
-            self.made_of.append(f"list {len(got)}")
-            paired = isinstance(expected, (list, tuple)) and len(expected) == len(got)
-            for index, item in enumerate(got):
-                self.add(item, expected[index] if paired else MISSING)
-        elif isinstance(got, np.ndarray):
-            kind = str(got.dtype) if self.how.exact_dtype else KINDS[got.dtype.kind]
-            self.made_of.append(f"{'tensor' if isinstance(got, TensorArray) else 'array'} {kind} {got.shape}")
-            paired = isinstance(expected, np.ndarray) and expected.shape == got.shape
-            others = expected.ravel().tolist() if paired else [math.nan] * got.size
-            self._add_numbers(np.asarray(got).ravel().tolist(), others)
-        elif is_number(got):
-            self.made_of.append("integer" if self.how.exact_dtype and is_integer(got) else "number")
-            self._add_numbers([got], [expected if is_number(expected) else math.nan])
+def list_parts(recorded: Any) -> list[tuple[tuple[str, str], Any]]:
+    """Return the stored parts of a recorded answer, each with its place: the case and the name, if it is stored by part."""
+    found: list[tuple[tuple[str, str], Any]] = []
+    for form in recorded if isinstance(recorded, list) else []:
+        if isinstance(form, dict):
+            found += [((case, name), record) for case, parts in form.items() for name, record in parts.items()]
         else:
-            self.made_of.append(f"{type(got).__name__} {got}")
-
-    def _add_numbers(self, numbers: Iterable[float], expected: Iterable[float]) -> None:
-        for number, other in zip(map(float, numbers), expected, strict=True):
-            if math.isfinite(number):
-                self.numbers.append(number)
-                self.expected.append(float(other))
-            else:
-                self.made_of.append(str(number))
-
-    def record(self) -> list[Any]:
-        """Return a hash, the indices of numbers that are too close to call (if any), and some sums."""
-        gaps, allowed = self._gaps()
-        unsure = np.flatnonzero((gaps > allowed / UNSURE) & (gaps < allowed * UNSURE)).tolist()
-        differs = self._differs(unsure)
-        return [self._hash(differs, unsure), *([unsure] if unsure else []), *_sums(np.array(self.numbers)[differs])]
-
-    def fits(self, recorded: list[Any]) -> bool:
-        """Return whether this equals the recorded data up to rounding."""
-        hashed, *others = recorded
-        unsure = others.pop(0) if others and isinstance(others[0], list) else []
-        differs = self._differs(unsure)
-        if hashed not in (self._hash(differs, unsure), self._hash(differs, unsure, tensor="array")):
-            return False
-        numbers = np.array(self.numbers)[differs]
-        sums = _sums(numbers)
-        # As far apart as the numbers of a block may be in all.
-        allowed = _sums(self.how.rtol * np.abs(numbers) + self.how.atol, signed=False)
-        if len(others) != len(sums):  # another answer with the same hash
-            return False
-        return all(abs(one - other) <= most for one, other, most in zip(others, sums, allowed, strict=True))
-
-    def _gaps(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return each number's distance from the right one (infinite if there is none) and its tolerance."""
-        expected = np.array(self.expected)
-        with np.errstate(over="ignore"):
-            gaps = np.abs(np.array(self.numbers) - expected)
-        allowed = self.how.atol + self.how.rtol * np.nan_to_num(np.abs(expected), posinf=0.0)
-        return np.where(np.isnan(gaps), np.inf, gaps), allowed
-
-    def _differs(self, unsure: list[int]) -> np.ndarray:
-        gaps, allowed = self._gaps()
-        differs = gaps > allowed
-        differs[[place for place in unsure if place < differs.size]] = False
-        return differs
-
-    def _hash(self, differs: np.ndarray, unsure: list[int], tensor: str = "tensor") -> str:
-        """Return a hash.
-
-        Args:
-            tensor: The type that tensors count as, since one may stand where a mistake has an
-                array.
-        """
-        whole = hashlib.sha256(repr(unsure).encode() + np.packbits(differs).tobytes())
-        for part in self.made_of:
-            kind, _, rest = part.partition(" ")
-            whole.update(f"{tensor if kind == 'tensor' else kind} {rest}\n".encode("utf-8", "surrogatepass"))
-        return whole.hexdigest()[:8]
-
-
-def _sums(numbers: np.ndarray, signed: bool = True) -> list[float]:
-    """Return weighted sums of the numbers, one for each block of successive numbers."""
-    if not numbers.size:
-        return []
-    places = np.arange(numbers.size)
-    weights = _spread(places) * (np.where(places % 2, -1.0, 1.0) if signed else 1.0)
-    with np.errstate(over="ignore", invalid="ignore"):  # sums of numbers near the largest of float64 are infinite
-        blocks = np.array_split(weights * numbers, min(SUMS, -(-numbers.size // BLOCK)))
-        return [float(np.nan_to_num(block.sum())) for block in blocks]
-
-
-def _spread(places: np.ndarray) -> np.ndarray:
-    """Return weights from 1 to 2 without a pattern: no shift or exchange leaves a sum as it is, nor do small integers.
-
-    They are the same on every machine, which no library's random numbers promise. The mixing is that of MurmurHash3.
-    """
-    mixed = (places + 1).astype(np.uint64)
-    for factor in (0x85EBCA6B, 0xC2B2AE35):
-        mixed = ((mixed ^ (mixed >> np.uint64(16))) * np.uint64(factor)) & np.uint64(0xFFFFFFFF)
-    return 1 + (mixed ^ (mixed >> np.uint64(16))).astype(np.float64) / 2**32
+            found.append((("", WHOLE), form))
+    return found
 
 
 def subsample_arrays(tree: Any) -> Any:

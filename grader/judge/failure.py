@@ -13,7 +13,7 @@ from grader.sandbox.limits import MAX_FILE_BYTES, MAX_OPEN_FILES, MAX_SCRATCH_BY
 from grader.sandbox.reply import LEFT_OUT, Reply
 
 NO_KEYBOARD = {
-    "BdbQuit": "no keyboard is connected; remove breakpoint() and pdb",
+    "BdbQuit": "no keyboard is connected here; remove breakpoint() and pdb, and step through with `python grade.py --debug`",
     "EOFError": "no keyboard is connected; remove input()",
     "SystemExit": "your code ended the program; remove exit(), quit() or sys.exit()",
 }
@@ -30,7 +30,7 @@ LIMITS = {
     Cause.OPEN_FILES: f"A submission may have at most {MAX_OPEN_FILES} open files; does it close each one after use?",
     Cause.THREADS: f"A submission may run at most {MAX_THREADS} threads; does it start one at every step?",
 }
-IDLE_SHARE = 0.5  # of its time, in which a call that is stopped did not compute: then it is no loop
+IDLE_SHARE = 0.5  # of the time of a stopped call: if it did not compute for longer, it did not loop
 CAUSES = {
     "timeout": Cause.TIMEOUT,
     "disk": Cause.DISK,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -25,9 +26,11 @@ from grader.report.text import sanitize
 from grader.sandbox.reply import MachineFault, SandboxFault
 
 if TYPE_CHECKING:
+    from grader.judge.ahead import CallsAhead
     from grader.judge.checks import CollectedChecks
     from grader.judge.options import GradingOptions, SuiteData
     from grader.sandbox import Sandbox
+    from grader.sandbox.forked import ForkedSandbox
 
 
 OF_A_RUN = tuple(CheckResult.model_fields.keys() - {"id", "question", "suite", "title", "max_points"})
@@ -80,6 +83,7 @@ class CheckRunner:
         self.replies = {suite: ReplyCache() for suite in SUITES}  # of the submission
         self.tried: dict[str, LastCall] = {}  # by check: its last call of the submission
         self.patterns: dict[str, str] = {}  # by check: a question about the pattern of its failure
+        self.ahead: CallsAhead | None = None  # while copies of this process make calls of later checks
 
     def run(self) -> None:
         """Run the checks one after another; a fault of a check or of the judge goes into the report's note."""
@@ -91,19 +95,66 @@ class CheckRunner:
                 return
             # Visible checks run first: after the hidden ones, a submission could reveal them in the output of a visible check.
             visible, others = ([item for item in self.items if self._is_visible(item) is shown] for shown in (True, False))
-            for item in visible:
-                self._judge(item, self.results[item.nodeid])
-                if self.stopped:
-                    break
-            self._find_patterns()
-            for item in others:
-                if self.stopped:
-                    return
-                self._judge(item, self.results[item.nodeid])
+            with self._side_by_side():
+                self._judge_all(visible)
+                self._find_patterns()
+                self._judge_all(others)
         except Exception as error:
             self.report.stop(Cause.GRADER, f"{type(error).__name__}: {error}")
         finally:
             self.report.refused_calls = tuple(sorted(self.shared.refused_calls)[:MAX_REFUSED_CALLS])
+
+    def _judge_all(self, items: list[pytest.Function]) -> None:
+        """Run these checks one after another, until one is enough or the run is interrupted."""
+        if self.ahead is not None and not self.stopped:
+            self.ahead.plan(self._group(items))
+        for item in items:
+            if self.stopped:
+                return
+            with self.ahead.turn(item) if self.ahead is not None else contextlib.nullcontext():
+                self._judge(item, self.results[item.nodeid])
+
+    @contextlib.contextmanager
+    def _side_by_side(self) -> Iterator[None]:
+        """Where it is asked for, and possible, let copies of this process make the calls of later checks."""
+        alone = threading.active_count() == 1  # a copy of a process has only the thread that makes it
+        if not (self.options.jobs > 1 and self.options.thorough and not self.options.before and self.sandbox.copies and alone):
+            yield
+            return
+        from grader.judge.ahead import CallsAhead
+
+        forked = cast("ForkedSandbox", self.sandbox)
+        self.ahead = CallsAhead(forked, self._run_ahead, self.options.jobs, self._starts)
+        try:
+            yield
+        finally:
+            self.ahead.close()
+            self.ahead = None
+
+    def _group(self, items: list[pytest.Function]) -> list[list[pytest.Function]]:
+        """Return the checks in groups: those of a question share calls, but where it needs others each makes its own."""
+        groups: dict[str, list[pytest.Function]] = {}
+        for item in items:
+            question = self.assignment.question(self.results[item.nodeid].question)
+            groups.setdefault(item.nodeid if question.needs else question.id, []).append(item)
+        return list(groups.values())
+
+    def _starts(self, item: pytest.Function) -> bool:
+        """Return whether a check would run now."""
+        question = self.assignment.question(self.results[item.nodeid].question)
+        return not (
+            self.submission.broken
+            or question.function in self.submission.unwritten
+            or _missing_needs(question, self.report.checks)
+            or self._unwritten_pieces(question)
+        )
+
+    def _run_ahead(self, name: str, sandbox: ForkedSandbox) -> None:
+        """Run a check in a copy of this process, which has a sandbox of its own, for its calls alone."""
+        if self.sandbox is not sandbox:
+            self.sandbox, self.options = sandbox, replace(self.options, explains=False, changed=None)
+            self.shared = RunContext(sandbox, TimeBudget(self.assignment), ReadingBudget(), self.options.seed)
+        self.checks.run(next(item for item in self.items if item.nodeid == name), self)
 
     def _judge(self, item: pytest.Function, result: CheckResult) -> None:
         kept = None if result.id in self.options.again else self.options.before.get(result.id)

@@ -41,6 +41,7 @@ class GradingOptions:
             own question needs passed before and fails now, or the reverse.
         again: See `before`.
         suites: The grader's suites to run; None for all.
+        jobs: How many calls of the submission to make side by side, where the sandbox can.
     """
 
     select: Collection[str] | None = None
@@ -52,3 +53,4 @@ class GradingOptions:
     before: Mapping[str, CheckResult] = field(default_factory=dict)
     again: Set[str] = frozenset()
     suites: Collection[str] | None = None
+    jobs: int = 1

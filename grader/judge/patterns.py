@@ -89,6 +89,6 @@ def _explain_dependence(tried: LastCall, probe: _Probe) -> str | None:
     assert case is not None  # as chosen
     once, again = list_outputs(probe(case.inputs)), list_outputs(probe(case.inputs, tried.seed + 1))
     if once and again and difference(once, again, equal_nan=True) is not None:
-        return "Why is the result another one each time, for equal arguments?"
+        return "Why does the result differ between calls with equal arguments?"
     found = measure_influences(once, probe, case.inputs, case.nudges)
     return explain_influences(case.inputs, case.answer, case.nudges, case.influences, found) if found else None

@@ -128,7 +128,7 @@ def shrink_map(distance: np.ndarray) -> tuple[np.ndarray, list[int]]:
 
 
 def choose_shade(value: float, largest: float) -> int | None:
-    """Return the shade of a distance on a map, from 0 for none to 9 for the largest; None for one that is no number."""
+    """Return the shade of a distance on a map, from 0 for none to 9 for the largest; None for an infinite one."""
     if np.isinf(value):
         return None
     # Whatever differs at all is seen.

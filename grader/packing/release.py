@@ -37,11 +37,11 @@ STAMP = (2020, 1, 1, 0, 0, 0)  # of zips that only programs unpack: fixed, so th
 
 README = """# {title}
 
-Once, in this folder, with Python 3.10 to 3.13 (PyTorch comes in its small build, without CUDA):
+You need Python 3.10 to 3.13. Run this once, in this folder; it installs the small build of PyTorch, without CUDA:
 
 ```
-python grade.py --check-install         # says what is missing, and which commands install it; most often:
 python -m pip install -r requirements.txt
+python grade.py --check-install         # lists what is still missing, and the commands that install it
 ```
 
 Fill in every place marked `YOUR CODE HERE` in {submission}, from top to bottom. Keep this running in a terminal: it

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from grader.console import GRADED, ROOT, ReportWriter, write_report
-from grader.machine import read_memory_limit_mb
+from grader.machine import choose_jobs, read_memory_limit_mb
 
 if TYPE_CHECKING:
     from grader.assignment import Assignment, AssignmentFiles
@@ -56,7 +56,8 @@ def grade_to_file(
     try:
         home = open_assignment()
         kept = ReportWriter(output, partial(form.render, assignment=home.assignment), lambda _: None)
-        grade(home, submission, SUITES, GradingOptions(questions, changed=kept), require_level=require_level)
+        options = GradingOptions(questions, changed=kept, jobs=choose_jobs(home.assignment.limits.memory_mb))
+        grade(home, submission, SUITES, options, require_level=require_level)
         kept.check()
     except UsageError as error:
         write_report(output, form.render_refusal(f"Nothing was graded: {error}"))
@@ -73,11 +74,12 @@ def grade_to_text(
         suites: By default, all.
     """
     from grader.assignment import SUITES, UsageError
-    from grader.judge.run import grade
+    from grader.judge.run import GradingOptions, grade
 
     home = open_assignment()
+    options = GradingOptions(jobs=choose_jobs(home.assignment.limits.memory_mb))
     try:
-        report: Report = grade(home, submission or home.stub, suites or SUITES, require_level=require_level)
+        report: Report = grade(home, submission or home.stub, suites or SUITES, options, require_level)
     except UsageError as error:
         return form.render_refusal(f"Nothing was graded: {error}", home.assignment)
     return form.render(report, assignment=home.assignment)

@@ -1,13 +1,15 @@
 """Record the evidence of two catalogued mistakes together, if neither shows it alone.
 
-If two mistakes fail different checks, grading combines their evidence by itself (`judge.diagnosis`). Pairs are tried here if
-both mistakes change the same number, or hide each other. Only visible checks are used, because only they give hints to
-students.
+If two mistakes change different parts of what checks see, grading combines their evidence by itself (`judge.diagnosis`). Pairs
+are tried here if both mistakes change the same numbers. Only visible checks are used, because only they give hints to students.
 
 Some pairs of a question are left out, because they cannot occur together or show nothing new: two placements of one mistake,
 two edits of the same expression, mistakes with the same evidence as an earlier one, mistakes without numbers as evidence
-(exceptions, chance), and pairs that no check sees both of. Of the others, MOST_PAIRS are tried, equally many per question.
+(exceptions, chance), and pairs that change no number in common. Of the others, MOST_PAIRS are tried, equally many per question.
 Pairs of general mistakes come first, because catalogues begin with these.
+
+Of what a pair shows, only the most telling numbers are stored, until there are ENOUGH_SUMS of them: a catalogue has hundreds of
+pairs, and people read its files.
 """
 
 from __future__ import annotations
@@ -21,9 +23,10 @@ from itertools import chain, combinations, zip_longest
 from operator import itemgetter
 from typing import Any
 
-from grader.answers import AS_THE_OTHER, UNPREDICTABLE, Mistake
+from grader.answers import Mistake, combine_shows, read_mistakes
 from grader.assignment import AssignmentFiles
-from grader.judge.evidence import count_sums
+from grader.judge.diagnosis import ENOUGH_SUMS, find_fitting_mistakes
+from grader.judge.evidence import WHOLE, Evidence, count_sums, list_parts
 from grader.judge.run import Grader
 from grader.proof.boundary import Finding
 from grader.proof.catalogue import Variant
@@ -31,7 +34,7 @@ from grader.proof.merging import MergeConflict, merge_changes
 from grader.proof.pool import TrialPool
 from grader.proof.trials import list_unit_questions, try_variant
 
-MOST_PAIRS = 300  # pairs of an assignment, so that a build takes minutes, not hours
+MOST_PAIRS = 600  # pairs of an assignment, so that a build takes minutes, not hours
 DRAWN = 40  # submissions whose hints a proof examines
 SUITE = "visible"
 
@@ -78,7 +81,7 @@ def list_pairs(solution: str, mistakes: Sequence[Variant], shows: Mapping[str, S
     Args:
         shows: The evidence of each mistake.
     """
-    count, known = 0, {name: _telling(shown) for name, shown in shows.items()}
+    count, known = 0, {name: _list_numbers(shown) for name, shown in shows.items()}
     first = {_outline(shown): name for name, shown in reversed(list(shows.items()))}
     promising: dict[str, list[tuple[int, Variant, Variant]]] = defaultdict(list)
     for (place, one), (other_place, other) in combinations(enumerate(mistakes), 2):
@@ -86,7 +89,7 @@ def list_pairs(solution: str, mistakes: Sequence[Variant], shows: Mapping[str, S
             continue
         count += 1
         twins = any(first.get(_outline(shows.get(variant.id, {}))) != variant.id for variant in (one, other))
-        if not twins and known.get(one.id, {}).keys() & known.get(other.id, {}).keys():
+        if not twins and known.get(one.id, set()) & known.get(other.id, set()):
             promising[one.question].append((place + other_place, one, other))
     turns = zip_longest(*(sorted(pairs, key=itemgetter(0)) for pairs in promising.values()))
     found: list[PairedMistakes] = []
@@ -120,33 +123,55 @@ def record_pairs(
     return found, PairCounts(count, len(pairs), kept)
 
 
-def _try_pair(grader: Grader, function: str, submission: str, alone: list[Shows]) -> Shows | None:
+def _try_pair(grader: Grader, function: str, submission: str, alone: Sequence[Shows]) -> Shows | None:
     """Return the evidence of the pair that its mistakes do not show separately; None if there is none."""
     try_variant(grader, submission, list_unit_questions(grader.home.assignment, function), suites=(SUITE,))
-    one, other = alone
-    shown: Shows = {}
-    fails = {check.removeprefix(f"{SUITE}/"): failure.evidence for check, failure in grader.seen.items() if failure is not None}
-    for check in sorted(fails.keys() | one.keys() | other.keys()):
-        if check not in fails:
-            shown[check] = None
-        elif UNPREDICTABLE in (one.get(check), other.get(check)):
-            shown[check] = UNPREDICTABLE
-        elif check in one and fails[check].fits(one[check]):
-            continue  # the same as the first mistake alone
-        elif check in other and fails[check].fits(other[check]):
-            if check in one:
-                shown[check] = AS_THE_OTHER
-        else:
-            shown[check] = fails[check].record()
+    return _select_evidence(
+        {check.removeprefix(f"{SUITE}/"): failure.evidence for check, failure in grader.seen.items() if failure is not None},
+        alone,
+    )
+
+
+def _select_evidence(fails: Mapping[str, Evidence], alone: Sequence[Shows]) -> Shows | None:
+    """Return what to store of a pair; None if its mistakes show everything separately.
+
+    Args:
+        fails: What each failed check saw of the pair.
+        alone: The evidence of each of its mistakes.
+    """
+    expected = combine_shows(*alone)
+    shown: Shows = dict.fromkeys(expected.keys() - fails.keys())
+    mixed: list[tuple[int, str, Any]] = []
+    for check, evidence in sorted(fails.items()):
+        compared = evidence.compare(expected[check]) if check in expected else {}
+        if compared.keys() != evidence.wrong_parts or False in compared.values():
+            shown[check] = evidence.record()
+            continue
+        records = {name: record for (_, name), record in reversed(list_parts(evidence.record()))}
+        new = [part for part, same in compared.items() if same is None and _is_new(evidence, part, check, alone)]
+        if (new and isinstance(expected[check], list)) or WHOLE in new:
+            part = max(new, key=lambda name: count_sums([records.get(name)]))
+            mixed.append((count_sums([records.get(part)]), check, [part, *records.get(part, [])]))
+    stored = sum(map(count_sums, shown.values()))
+    for sums, check, record in sorted(mixed, key=lambda one: -one[0]):
+        if sums and stored < ENOUGH_SUMS:
+            shown[check], stored = record, stored + sums
     explained = [
         any(count_sums(saw) and check in fails and fails[check].fits(saw) for check, saw in side.items()) for side in alone
     ]
     passes = None in shown.values() and all(explained)  # a check in which one mistake cancels the other
-    return shown if passes or any(map(count_sums, shown.values())) else None
+    return dict(sorted(shown.items())) if passes or stored else None
 
 
-def _telling(shows: Shows) -> Shows:
-    return {check: saw for check, saw in shows.items() if count_sums(saw)}
+def _is_new(evidence: Evidence, part: str, check: str, alone: Sequence[Shows]) -> bool:
+    """Return whether a part that both mistakes change shows what neither shows alone, and no chance is in it."""
+    compared = [evidence.compare(shows.get(check)).get(part) for shows in alone]
+    return compared == [False, False]
+
+
+def _list_numbers(shows: Shows) -> set[tuple[str, ...]]:
+    """Return the parts of what checks see in which a mistake shows numbers."""
+    return {(check, *place) for check, saw in shows.items() for place, record in list_parts(saw) if count_sums([record])}
 
 
 def _outline(shows: Shows) -> str:
@@ -161,22 +186,38 @@ def measure_hints(
 ) -> Iterator[Finding]:
     """Yield how many of some pairs of mistakes, and of some mistakes in other right code, visible checks give the hints of.
 
+    The pairs that get fewer than both hints include those that look exactly like one of their mistakes, because it hides the
+    other one. Their number is given in addition.
+
     Args:
         right, wrong: The alternatives and mistakes of the catalogue.
         seed: The seed by which they are drawn.
     """
     solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
-    chance = random.Random(seed)
+    chance, recorded = random.Random(seed), read_mistakes(home.mistakes[SUITE], home.assignment.name)
     for what, firsts in (("pairs of mistakes", wrong), ("mistakes in an alternative", right)):
         drawn = list(_draw_works(solution, firsts, wrong, chance))
-        pending = [pool.submit(_list_hints, mistakes[0].function, submission) for mistakes, submission in drawn]
+        pending = [
+            pool.submit(
+                _list_hints,
+                mistakes[0].function,
+                submission,
+                [recorded[one.id] for one in mistakes if one.id in recorded] if len(mistakes) > 1 else [],
+            )
+            for mistakes, submission in drawn
+        ]
         told: Counter[str] = Counter()
-        for (mistakes, _), hints in zip(drawn, pending, strict=True):
-            known, found = {mistake.hint for mistake in mistakes}, set(hints.result())
+        for (mistakes, _), tried in zip(drawn, pending, strict=True):
+            hints, hidden = tried.result()
+            known, found = {mistake.hint for mistake in mistakes}, set(hints)
             told["all" if known <= found else "one" if known & found else "false" if found else "none"] += 1
+            told["hidden"] += hidden and not known <= found
         if drawn:
             parts = [f"{told[how]} {words}" for how, words in TOLD.items() if told[how] or how in ("all", "none")]
-            yield f"of {len(drawn)} {what} (drawn by {seed}), {', '.join(parts)}", None
+            apart = (
+                f"; in {told['hidden']} of these pairs, one mistake hides the other from all checks" if told["hidden"] else ""
+            )
+            yield f"of {len(drawn)} {what} (drawn by {seed}), {', '.join(parts)}{apart}", None
 
 
 TOLD = {"all": "get both hints", "one": "get one of them", "none": "get no hint", "false": "get only a wrong hint"}
@@ -197,7 +238,8 @@ def _draw_works(
             count += 1
 
 
-def _list_hints(grader: Grader, function: str, submission: str) -> list[str]:
-    """Return the hints that the visible checks of a function give."""
+def _list_hints(grader: Grader, function: str, submission: str, alone: Sequence[Mistake]) -> tuple[list[str], bool]:
+    """Return the hints that the visible checks of a function give, and whether these see exactly one of some mistakes."""
     report = try_variant(grader, submission, list_unit_questions(grader.home.assignment, function), suites=(SUITE,)).report
-    return [hint for check in report.checks for hint in check.hint.splitlines()]
+    seen = {check.removeprefix(f"{SUITE}/"): failure for check, failure in grader.seen.items()}
+    return [hint for check in report.checks for hint in check.hint.splitlines()], bool(find_fitting_mistakes(alone, seen))

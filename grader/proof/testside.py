@@ -206,7 +206,7 @@ def try_change(grader: Grader, solution: str, change: Change, path: Path, works:
     """Return whether the solution and the other code get the same grades with a change; a task for a pool."""
     baseline, sandbox = Baseline.read(path), grader.harness.sandbox
 
-    def recall(request: dict[str, Any]) -> Reply | None:
+    def recall(request: dict[str, Any], _seconds: float) -> Reply | None:
         driver, reply = baseline.replies.get(hash_call(request), ("", None))
         return None if driver in change.drivers else reply
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from grader.answers import UNPREDICTABLE, Mistake
 from grader.assignment import SUITES, Assignment, UsageError
 from grader.judge.compare import difference
+from grader.judge.evidence import settle
 from grader.judge.run import Grader, GradingOptions
 from grader.proof.catalogue import Variant
 from grader.proof.coverage import Coverage, read_coverage
@@ -233,10 +234,10 @@ def observe_calls(grader: Grader, observer: Callable[[dict[str, Any], Reply], No
     sandbox = grader.harness.sandbox
     before = sandbox.observer
 
-    def note(request: dict[str, Any], reply: Reply) -> None:
+    def note(request: dict[str, Any], seconds: float, reply: Reply) -> None:
         observer(request, reply)
         if before is not None:
-            before(request, reply)
+            before(request, seconds, reply)
 
     sandbox.observer = note
     try:
@@ -297,7 +298,7 @@ def recall_calls(grader: Grader, submission: str, coverage: Path) -> Iterator[li
     except FileNotFoundError:
         known = {}
 
-    def recall(request: dict[str, Any]) -> Reply | None:
+    def recall(request: dict[str, Any], _seconds: float) -> Reply | None:
         pickled = known.get(call := hash_call(request))
         if pickled is None:
             return None
@@ -408,6 +409,4 @@ def _record(grader: Grader, mistake: Variant) -> dict[str, Any]:
     first = {check: failure.evidence for check, failure in grader.seen.items() if failure is not None}
     try_variant(grader, mistake.submission, select, seed=1)
     second = {check: failure.evidence.record() for check, failure in grader.seen.items() if failure is not None}
-    return {
-        check: second[check] if check in second and saw.fits(second[check]) else UNPREDICTABLE for check, saw in first.items()
-    }
+    return {check: settle(saw, second[check]) if check in second else UNPREDICTABLE for check, saw in first.items()}

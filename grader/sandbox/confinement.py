@@ -26,7 +26,7 @@ from grader.sandbox.scratch import remove_folder
 # Users of containers, of systemd's and of podman's own making lie below (systemd.io/UIDS-GIDS); nobody's files are here.
 USERS = range(0x70000000, 0x7FFE0000)
 USERS_OF_SMALL_SYSTEMS = range(20_000, 60_000)  # where only the first 65,536 exist, in a container without root
-MOST_CLONES = 1024  # of one server at the same time
+MOST_CLONES = 1023  # of one server at the same time
 POWERS = {"CAP_CHOWN": 0, "CAP_DAC_OVERRIDE": 1, "CAP_FOWNER": 3, "CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7}
 """Capabilities that root needs to change users and clean up after them; <linux/capability.h>. Docker keeps all of them."""
 
@@ -105,12 +105,13 @@ class Confinement:
         choice = USERS if size > USERS.stop else USERS_OF_SMALL_SYSTEMS
         if size < choice.stop:
             raise OSError(f"there are only {size} users in this container")
-        # Workers of two servers that are alive at the same time share no user: those of the second have odd places.
+        # Workers of servers that are alive at the same time share no user: those of the second have odd places, and each copy
+        # has places of its own.
         start = int.from_bytes(os.urandom(8), "little") & ~1
         self._every: Callable[[int, int], Iterator[int]] = lambda step, first: (
             choice[(start + index) % len(choice)] for index in range(first, 1 << 62, step)
         )
-        self._users = self._every(2, int(self._second))
+        self._users = self._every(2 * (MOST_CLONES + 1), int(self._second))
         return True
 
     def _filter(self) -> Callable[[], int | None]:
@@ -133,7 +134,7 @@ class Confinement:
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
         self._readable += _list_readable(folders)
         if self._own_user:
-            self._users = self._every(2 * MOST_CLONES, 2 * number + second)
+            self._users = self._every(2 * (MOST_CLONES + 1), 2 * (number + 1) + second)
 
     def _private_network(self) -> bool:
         """Give this process and its workers a network, queues and a host name of their own."""

@@ -236,6 +236,18 @@ class ForkedSandbox(SandboxCalls):
             self._learnt.update(new)
             self._tell({"op": "import", "names": new})
 
+    @property
+    def copies(self) -> bool:
+        """Whether `copy` is possible."""
+        return self.template is None
+
+    def copy(self, number: int) -> ForkedSandbox:
+        """Return a sandbox whose server is a copy of this one's, which is warm; see `template`."""
+        secrets = [Path(path) for path in self.secrets]
+        other = ForkedSandbox(self.drivers, self.folders, self.memory_mb, secrets, template=(self, number), torch=self.torch)
+        other.interrupted, other._isolation = self.interrupted, self._isolation  # and with any other it would not start
+        return other
+
     def _another(self) -> ForkedSandbox:
         secrets = [Path(path) for path in self.secrets]
         template, torch = self.template, self.torch

@@ -26,7 +26,7 @@ def main() -> None:
     sys.argv[:] = ["submitted.py"]  # as where a submission is run by itself: it may look for options
     # The libraries are those of the judge, wherever it found them; the kit's own folder is searched only for the grader.
     sys.path[:] = [ROOT, *settings["path"]]
-    from grader.sandbox import guard, substitutes, wire, worker
+    from grader.sandbox import guard, lazy, substitutes, wire, worker
     from grader.sandbox.reply import RUNNING
 
     sys.path[:] = [*settings["folders"], *settings["path"]]
@@ -61,7 +61,8 @@ def main() -> None:
         if request["do"] not in worker.READING:
             if request["torch"]:
                 importlib.import_module("torch")
-            worker.import_matplotlib_lazily()
+                lazy.import_dynamo_lazily()
+            lazy.import_matplotlib_lazily()
             substitutes.substitute_gym()
         if request["do"] in RUNNING:
             reload_modules(settings, worker)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PART = 16 << 20  # bytes of a file in a zip that cross in one frame, see MAX_BLOB in wire.py
 NAME = "to-parse"  # of the copy that a worker reads
-WHY = {"memory": "it needs more memory than it may", "timeout": "it takes longer than it may"}
+WHY = {"memory": "it needs too much memory", "timeout": "it takes too long"}
 
 
 class Unreadable(Exception):

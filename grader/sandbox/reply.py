@@ -166,8 +166,10 @@ class SandboxCalls:
     interrupted: threading.Event  # while it is set, a call that runs student code ends as if its time were over
     traced = False  # whether to ask which functions of a submission each call enters; before the submission is taken
     driver_code = ""  # functions that calls have in place of those of the drivers; where each call has a process of its own
-    observer: Callable[[dict[str, Any], Reply], None] | None = None  # is passed every call and dialogue, and its reply
-    recall: Callable[[dict[str, Any]], Reply | None] | None = None  # is asked first for the reply of a driver call
+    # Is passed every call and dialogue, its limit and its reply.
+    observer: Callable[[dict[str, Any], float, Reply], None] | None = None
+    # Is asked first for the reply to a call or dialogue, with its limit.
+    recall: Callable[[dict[str, Any], float], Reply | None] | None = None
     cache: CallCache | None = None  # is asked next, for the replies to all requests but dialogues
     _hopeless = False  # whether the machine was at fault at the last call: then it gets no second chance at the next one
     _other: SandboxCalls | None = None  # for the side of a dialogue that asks; started when there is the first one
@@ -196,6 +198,11 @@ class SandboxCalls:
     def warm_up(self, wait: bool = True) -> None:
         """Let the process behind it import what calls need; with `wait=False` return at once, while it does so."""
         raise NotImplementedError
+
+    @property
+    def copies(self) -> bool:
+        """Whether `copy` is possible."""
+        return False
 
     def _another(self) -> SandboxCalls:
         """Return a sandbox of the same kind, with the same files and limits, for the side of a dialogue that asks."""
@@ -239,7 +246,7 @@ class SandboxCalls:
             time.sleep(PAUSES[attempt - 1])
         why = ""
         if reply.status == "starved":
-            why = f"in {reply.seconds:.0f} s that a call may take, this machine left it no time to compute"
+            why = f"this machine was so busy that the call got no processor time within {reply.seconds:.0f} s"
         elif reply.status == "crashed" and count_memory_kills() > short:
             why = "this machine ran out of memory, and its kernel ended the call"
         if why:
@@ -386,12 +393,12 @@ class SandboxCalls:
             seed: The seed of every global generator.
         """
         request = _request("call", driver, inputs, submission, seed)
-        reply = self.recall(request) if self.recall is not None else None
+        reply = self.recall(request, seconds) if self.recall is not None else None
         if reply is None:
             traced = self._changing(self._tracing(request))
             (reply,) = self._once(traced, seconds, lambda: (self._ready(lambda: self._run(traced, seconds)),))
         if self.observer is not None:
-            self.observer(request, reply)
+            self.observer(request, seconds, reply)
         return reply
 
     def list_arguments(
@@ -431,8 +438,9 @@ class SandboxCalls:
                 its inputs.
             seconds: Limit of what it all is charged for.
         """
-        asked = self._changing(_request("converse", *asks, None, seed))
-        answered = self._changing(self._tracing(_request("converse", *answers, submission, seed)))
+        request = _request("converse", *answers, submission, seed)
+        asked, answered = self._changing(_request("converse", *asks, None, seed)), self._changing(self._tracing(request))
+        whole = request | {"asks": {"driver": asks[0], "inputs": asks[1]}}
 
         def run() -> Reply:
             # Nothing is shared that one side could reach the other by: each has a server, or spawned worker, of its own.
@@ -449,9 +457,11 @@ class SandboxCalls:
                 reply = replace(reply, details=reply.details | {"turns": turns})
             return replace(reply, output=answering.output)
 
-        reply = self._ready(run)
+        reply = self.recall(whole, seconds) if self.recall is not None else None
+        if reply is None:
+            reply = self._ready(run)
         if self.observer is not None:
-            self.observer(answered, reply)
+            self.observer(whole, seconds, reply)
         return reply
 
     def restart(self) -> None:

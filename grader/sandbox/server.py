@@ -223,7 +223,8 @@ class Server:
         try:
             if torch:
                 importlib.import_module("torch")
-            self.worker.import_matplotlib_lazily()
+                self.worker.lazy.import_dynamo_lazily()
+            self.worker.lazy.import_matplotlib_lazily()
             self.worker.substitutes.substitute_gym()
             self.worker.load_module("drivers", Path(self.settings["drivers"]))
             self.worker.seed_everything()
@@ -246,7 +247,7 @@ class Server:
         before, sys.path[:] = list(sys.path), self.settings["path"]  # nothing of an assignment has such a name
         for name in set(names) & set(self.worker.IMPORTED_LATE):
             with contextlib.suppress(Exception):  # not installed
-                importlib.import_module(name)
+                self.worker.lazy.import_now(name)
         sys.path[:] = before
         self.scattered = self.pages.find_scattered_pages()
 

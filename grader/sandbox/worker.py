@@ -26,7 +26,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from grader.sandbox import arguments, cells, entered, operands, probes, substitutes, variables, zips
+from grader.sandbox import arguments, cells, entered, lazy, operands, probes, substitutes, variables, zips
 from grader.sandbox.libraries import IMPORTED_LATE
 
 MAX_MESSAGE = 4_000
@@ -92,7 +92,7 @@ def answer_request(request: dict[str, Any], send: Callable[[bytes], None], turn:
 
     if hasattr(signal, "SIGALRM"):
         signal.signal(signal.SIGALRM, ring)
-    there = {name for name in IMPORTED_LATE if name in sys.modules}
+    there = {name for name in IMPORTED_LATE if lazy.is_imported(name)}
     frame = _answer(request, say, there)
     is_my_turn = False
     send(frame)
@@ -115,7 +115,7 @@ def _answer(request: dict[str, Any], say: Callable[[Any], Any], there: set[str])
         reply = {"status": "refused", "message": str(error)}
     except BaseException as error:  # a student's SystemExit and KeyboardInterrupt are answers like any other
         reply = describe_safely("raised", error, request)
-    if late := [name for name in IMPORTED_LATE if name in sys.modules and name not in there]:
+    if late := [name for name in IMPORTED_LATE if lazy.is_imported(name) and name not in there]:
         reply["imported"] = late
     if entered.entered:
         reply["entered"] = sorted(entered.entered)
@@ -166,7 +166,7 @@ def inspect_source(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _find_globals(source: bytes, names: list[str]) -> dict[str, dict[str, list[str]]]:
-    """Return what variables.py finds; nothing where it stumbles over a file, which is no reason not to grade that."""
+    """Return what variables.py finds, or nothing if it fails on this file, which is graded all the same."""
     with contextlib.suppress(Exception):
         return variables.find_globals(importlib.util.decode_source(source), names) if names else {}
     return {}
@@ -369,28 +369,6 @@ def load_module(name: str, path: Path) -> ModuleType:
 def open_output(descriptor: int) -> io.TextIOWrapper:
     """Return a text stream that loses nothing but the last unfinished line when the process is killed."""
     return open(descriptor, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
-
-
-class LazyModule(ModuleType):
-    """A module that is imported when something of it is used."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name != "__path__":
-            raise AttributeError(name)
-        for held in [held for held, module in sys.modules.items() if type(module) is LazyModule]:
-            del sys.modules[held]
-        module = importlib.import_module(self.__name__)
-        if hasattr(module, "__path__") and not hasattr(module, name):
-            return importlib.import_module(f"{self.__name__}.{name}")
-        return getattr(module, name)
-
-
-def import_matplotlib_lazily() -> None:
-    """Let `import matplotlib.pyplot`, with which most files begin, cost half a second only when something is drawn."""
-    if "matplotlib" not in sys.modules:
-        whole, part = LazyModule("matplotlib"), LazyModule("matplotlib.pyplot")
-        vars(whole)["pyplot"] = part
-        sys.modules |= {"matplotlib": whole, "matplotlib.pyplot": part}
 
 
 def seed_everything(seed: int = 0) -> None:

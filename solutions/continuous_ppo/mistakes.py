@@ -309,7 +309,7 @@ mean_squashed = altered(
 one_observation_becomes_a_batch = altered(
     "Model.forward",
     {"return self.policy_net": "observations = observations.reshape(-1, observations.shape[-1])\nreturn self.policy_net"},
-    hint="Which axis does your result have for one observation that the observation does not have?",
+    hint="If you pass one observation, without an axis B, how many axes does your result have?",
     form=True,
 )
 
@@ -1457,7 +1457,7 @@ value_never_clipped = altered(
 value_only_clipped = altered(
     "PPO.value_loss",
     {"torch.max((values - targets) ** 2, (clipped_values - targets) ** 2)": "((clipped_values - targets) ** 2)"},
-    hint="Which gradient does a value get that has moved by more than ε away from its target?",
+    hint="If V has moved away from its target by more than ε, what is the gradient of your loss with respect to V?",
 )
 
 value_difference_from_the_target = altered(
@@ -1683,13 +1683,13 @@ rate_below_zero = altered(
 rate_rises = altered(
     "anneal_learning_rate",
     {"max(1 - interactions / total_interactions, 0.0)": "min(interactions / total_interactions, 1.0)"},
-    hint="What is your learning rate at the beginning, and what at the end?",
+    hint="What is your learning rate at the beginning, and what is it at the end?",
 )
 
 rate_constant = altered(
     "anneal_learning_rate",
     {"max(1 - interactions / total_interactions, 0.0)": "1.0"},
-    hint="What is your learning rate at the beginning, and what at the end?",
+    hint="What is your learning rate at the beginning, and what is it at the end?",
 )
 
 

@@ -11,7 +11,7 @@
 # the update, and learning-rate annealing.
 #
 # Every section follows the same pattern: the idea, the formula, the shapes, what to write, a cell
-# that tries it, and what you should see. You write in **`submitted.py`**, in the order of this
+# that tries it out, and what you should see. You write in **`submitted.py`**, in the order of this
 # notebook. The notebook only calls your code. The files `runners.py`, `mujoco_wrappers.py`,
 # `training.py` and `trained_policy.py` are provided. They are short: read them, but do not change
 # them.
@@ -85,8 +85,9 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 #
 # $$\nabla_\theta J = E\left[\nabla_\theta \log \pi_\theta(a_t \mid s_t)\, A_t\right]$$
 #
-# The expectation is over steps that $\pi_\theta$ itself played. So after one update, the data are
-# **off-policy**: 2,048 simulated steps pay for a single optimizer step. That is expensive.
+# The expectation is over steps that $\pi_\theta$ itself played. After one update, the data come
+# from an older policy: they are **off-policy**, and the formula no longer holds for them. So every
+# optimizer step would need 2,048 new simulated steps. That is expensive.
 #
 # Instead, we can reweight the old data (**importance sampling**). Let $\pi_\text{old}$ be the
 # policy that collected the data. If $\pi_\theta$ takes an action with twice the probability of
@@ -218,7 +219,8 @@ print("interactions     found", summaries.interactions, "expected", 7)
 #
 # This assignment follows the course *Practical RL* (YSDA and HSE), week 9. Its text describes the
 # wrapper differently: subtract the running mean from observations *and rewards*, and divide by the
-# running *variances*. Its code does neither, for good reasons:
+# running *variances*. Its code keeps the mean of the rewards and divides by standard deviations,
+# for good reasons:
 #
 # - **The mean reward must stay.** Suppose that a robot gets reward 1 for every step until it falls.
 #   If it falls after 10 steps, the return is 10; if it walks for 1,000 steps, the return is 1,000.
@@ -288,8 +290,9 @@ for name, unit in (("euros", 1), ("cents", 100)):
 # Orthogonal means that the rows (or the columns, if there are fewer of them) are at right angles to
 # each other and have the same length, here $\sqrt 2$. A layer with at least as many outputs as
 # inputs then stretches *every* input by $\sqrt 2$: $|W x| = \sqrt 2\, |x|$. A layer with fewer
-# outputs than inputs, such as the last one ($6 \times 64$), cannot keep all directions: of 64
-# orthogonal directions, it maps 58 to 0 and stretches the other six by $\sqrt 2$.
+# outputs than inputs, such as the last one ($6 \times 64$), cannot keep all directions. It
+# stretches the six directions of its rows by $\sqrt 2$, and maps the 58 directions orthogonal to
+# them to 0.
 #
 # The policy also has one vector of $A$ learned numbers. It is the same in every state, and zero at
 # first. Its exponential is the **variance**, so the variance is always positive.
@@ -469,8 +472,8 @@ print("steps so far:", runner.step_var)
 # episode. No row of the trajectory contains this observation.
 #
 # All ends of HalfCheetah are truncations. If you treated them as terminations, the critic would
-# learn that the last states of an episode have little value. But the cheetah runs there as well as
-# anywhere else, and the observation does not contain the time.
+# learn that the last states of an episode have little value. But in these states the cheetah runs
+# as fast as in any others, and the observation does not contain the time.
 #
 # `BootstrapTruncated` (provided) corrects this before advantages are computed: it adds
 # $\gamma V(s_\text{final})$ to the reward of a truncated step. This is called **bootstrapping**. So
@@ -538,9 +541,9 @@ print("truncated:", trajectory["state"]["truncated"])
 #
 # **Write `GAE.__call__(trajectory)`**, which adds `advantages` `[T]` and `value_targets` `[T, 1]`.
 #
-# First an example by hand: $\gamma = \lambda = 0.5$, the episode ends at the second row, and
-# $V(s_4) = 2$. From the last row to the first, $\delta = 1, 5, 1, -0.5$ and
-# $A = 1,\ 5 + 0.25 \cdot 1,\ 1,\ -0.5 + 0.25 \cdot 1$.
+# First an example by hand, with the rewards and values in the cell: $\gamma = \lambda = 0.5$, the
+# episode ends at the second row, and $V(s_4) = 2$. From the last row to the first,
+# $\delta = 1, 5, 1, -0.5$ and $A = 1,\ 5 + 0.25 \cdot 1,\ 1,\ -0.5 + 0.25 \cdot 1$.
 
 # %% gae
 
@@ -586,8 +589,8 @@ print("            expected", [1.75, 2.0, 5.25, 5.0], [4, 1])
 # - $\lambda = 0.95$: in between. Credit reaches back about $1 / (1 - \gamma \lambda) \approx 17$ steps.
 #
 # For $\lambda = 0$ and $\lambda = 1$, the dotted lines are computed in another way; your lines
-# should lie on them. Nothing may cross the end of the episode: the reward of -1 must not affect any
-# advantage before it.
+# should lie on them. Nothing may cross the end of the episode: the reward of -1 must not affect the
+# advantages of the first episode.
 
 # %% gae-picture
 T, GAMMA, END = 70, 0.99, 39
@@ -803,11 +806,12 @@ plt.show()
 # $$L_\text{value} = \frac{1}{B} \sum_t \max\left((V - G_t)^2,\
 #   \left(V_\text{old} + \text{clip}(V - V_\text{old},\, -\varepsilon,\, \varepsilon) - G_t\right)^2\right)$$
 #
-# Once the value has moved more than $\varepsilon$ towards its target, the second error is the
-# larger one, unless $V$ overshoots the target by just as much. This error no longer depends on $V$,
-# so the gradient of this row is 0 until the next trajectory. (Here $\varepsilon$ is a difference of
-# values. That makes sense because rewards are normalised. It is disputed whether value clipping
-# helps at all; *Practical RL* uses it.)
+# Suppose that the target is far from $V_\text{old}$. Once $V$ has moved more than $\varepsilon$
+# towards it, the second error is the larger one, unless $V$ goes so far past the target that its
+# own error is larger again. While the second error is the larger one, the loss of this row does not
+# depend on $V$, so its gradient is 0. (Here $\varepsilon$ is a difference of values. That makes
+# sense because rewards are normalised. It is disputed whether value clipping helps at all;
+# *Practical RL* uses it.)
 #
 # **Write `PPO.value_loss(trajectory, act)`**: a scalar.
 #
@@ -1132,8 +1136,8 @@ plt.show()
 # seed did worse without clipping. Some seeds were faster at first without it, because large steps
 # help while the policy is far from optimal. The second picture shows why they end worse. With
 # clipping, no trajectory changed the policy by a KL divergence of more than 0.06. Without clipping,
-# every run had trajectories with 8 to 60. After such a large change, the data say almost nothing
-# about the new policy, so whether it is better is luck.
+# every run had trajectories that changed it by 8 to 60. After such a large change, the data say
+# almost nothing about the new policy, so whether it is better is luck.
 
 # %% run-text [markdown]
 # ## 15 · The cheetah runs
@@ -1275,10 +1279,10 @@ plt.show()
 # ## 17 · The cheetah in pictures
 #
 # The film shows steps 100 to 200 at real speed (20 steps are a second). Below it are a picture
-# every 25 steps, and the position over time. The cell uses a second environment, because only the
-# runner may step its own. The second environment uses the observation statistics of the first, and
-# `training = False` freezes them: the policy needs observations on the scale that it was trained
-# with.
+# every 25 steps, and the position over time. The cell uses a second environment, because only
+# the runner may step the training environment. The second environment uses the observation
+# statistics of the first, and `training = False` freezes them: the policy needs observations on the
+# scale that it was trained with.
 #
 # Without a graphics library, you see only the position.
 

@@ -29,7 +29,7 @@ def transitions(rng: np.random.Generator, count: int, obs_dim: int, act_dim: int
 
 
 def to_be_stored(rng: np.random.Generator, count: int, obs_dim: int, act_dim: int, ends: list[int]) -> dict:
-    """Return transitions with actions beyond -1 and 1 as well: a buffer keeps what it is given."""
+    """Return transitions, some with actions outside [-1, 1]: a buffer keeps what it is given."""
     rows = transitions(rng, count, obs_dim, act_dim, ends)
     return rows | dict(acts=1.5 * rows["acts"])
 
@@ -313,7 +313,7 @@ def critic_of_one_end(rng):
 
 @case("updates", question="DDPGAgent.update_model.critic")
 def critic_of_equal_rows(rng):
-    """All rewards are equal as well: their deviation is 0."""
+    """All rewards are equal, too: their standard deviation is 0."""
     one = transitions(rng, 1, 3, 1, [])
     return {name: np.repeat(value, 4, axis=0) for name, value in one.items()} | dict(gamma=0.9)
 

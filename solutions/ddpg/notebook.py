@@ -9,8 +9,8 @@
 # with it. You write a replay buffer, noise for exploration, an actor, a critic, a target network
 # for each, and the update that ties them together.
 #
-# Every section follows the same pattern: the idea, the formula, what to write, a cell that tries
-# it, and what you should see. You write in **`submitted.py`**, in the order of this notebook. The
+# Every section follows the same pattern: the idea, the formula, what to write, a cell that tries it
+# out, and what you should see. You write in **`submitted.py`**, in the order of this notebook. The
 # notebook only calls your code. `training.py`, `trained_actor.py` and `utils.py` are provided; do
 # not change them. The first two are short and worth reading.
 #
@@ -350,24 +350,24 @@ plt.show()
 
 # %% choice-seen [markdown]
 # `np.random.choice` shuffles *all* rows and takes the first 128. With a full buffer of 100,000
-# rows, that takes about a millisecond, as long as the rest of an update. The `choice` method of a
-# NumPy `Generator` (`np.random.default_rng`) uses another algorithm, whose time depends on the 128
-# rows and not on how many are stored. If your line rises like the other one, you shuffle all rows,
-# too.
+# rows, that takes one or two milliseconds, as much time as the rest of an update. The `choice`
+# method of a NumPy `Generator` (`np.random.default_rng`) uses another algorithm, whose time depends
+# on the 128 rows and not on how many are stored. If your line rises like the other one, you shuffle
+# all rows, too.
 
 # %% noise-text [markdown]
 # ## 3 · Noise for exploration
 #
 # The actor is deterministic: in the same state it always takes the same action. To explore, we add
-# noise to its actions. But a pendulum or an arm has inertia. Noise that changes its sign in every
-# step averages out before anything moves. So Lillicrap et al. use correlated noise from an
-# **Ornstein-Uhlenbeck process**. In each step the value $x$ is pulled towards $\mu$ and gets a
-# random increment:
+# noise to its actions. But a pendulum or an arm has inertia. Independent noise changes its sign
+# every other step on average, so most of it averages out before anything moves. So Lillicrap et al.
+# use correlated noise from an **Ornstein-Uhlenbeck process**. In each step the value $x$ is pulled
+# towards $\mu$ and gets a random increment:
 #
 # $$x \leftarrow x + \theta (\mu - x) + \sigma \varepsilon \qquad \varepsilon \sim N(0, 1)$$
 #
-# (These $\theta$ and $\mu$ are not the weights and the actor. Both symbols are standard in both
-# places.)
+# (In this section, $\theta$ and $\mu$ are parameters of the noise. Elsewhere, $\theta$ stands for
+# the weights and $\mu$ for the actor. Papers use the same symbols for both.)
 #
 # For $0 < \theta < 2$, the long-run mean, the variance and the correlation of samples $k$ steps
 # apart are
@@ -735,8 +735,8 @@ plt.show()
 # is $Q'(s', \mu'(s'))$, as in any other step. Store `done` = terminated. The pendulum never
 # terminates; its time limit truncates every episode after 200 steps.
 #
-# The cell plays four small episodes of two steps. Both kinds of end must be returned, but only
-# termination must be stored.
+# The cell plays four small episodes of two steps. `step` must return True after either kind of end,
+# but the stored `done` must be true only after a termination.
 
 # %% step
 
@@ -923,8 +923,8 @@ plt.show()
 # an actor $\mu(s) = m$ with one weight $m$. You can compute everything by hand.
 #
 # There are two transitions with $a = 0$ and $r = 1$; the second one is terminated. With
-# $\gamma = 0.9$, $c' = 9.5$ and $m' = 0.5$, the next state has the value $Q' = 10$. So
-# $y_1 = 1 + 0.9 \cdot 10 = 10$ and $y_2 = 1$. The critic has $c = 5$. Its loss is
+# $\gamma = 0.9$ and the target weights $c' = 9.5$ and $m' = 0.5$, the next state has the value
+# $Q' = 10$. So $y_1 = 1 + 0.9 \cdot 10 = 10$ and $y_2 = 1$. The critic has $c = 5$. Its loss is
 # $\left((5 - 10)^2 + (5 - 1)^2\right) / 2 = 20.5$ and its gradient $(5 - 10) + (5 - 1) = -1$. One
 # step of gradient descent with learning rate 1 gives $c = 6$.
 #
@@ -1269,10 +1269,10 @@ utils.tidy(*both)
 plt.show()
 
 # %% seed-seen [markdown]
-# Every episode starts in the same state. The agent learns to swing up from there. Whether it can
-# do so from elsewhere stays unknown if the test uses the same seed. Pass a seed only to the first
-# `reset`. After that, the environment's generator continues by itself, and the run is still
-# reproducible.
+# Every episode starts in the same state. The agent learns to swing up from there. Whether it can do
+# so from elsewhere stays unknown if the test uses the same seed. Pass a seed only to the first
+# `reset`. After that, the environment's generator continues from episode to episode, and the run is
+# still reproducible.
 
 # %% units-text [markdown]
 # ## 9 · Units of actions
@@ -1381,7 +1381,7 @@ strip(frames)
 # | truncated | reward 1 in every step, an unobserved time limit of 4 steps | $Q = 1 / (1 - 0.8) = 5$ |
 # | climb | one step with two actions, reward $-(a_1 - 0.5)^2 - (a_2 + 0.5)^2$ | $\mu_1 = 0.5$, $\mu_2 = -0.5$ |
 # | follow | one step, reward $-(a - 0.5\, \text{sign})^2$ | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
-# | all of it | the reward in the second step depends on the first action, in $[0, 1]$ | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
+# | all of it | two steps, actions in $[0, 1]$; the first action decides the second reward | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
 #
 # If the first rung that fails is
 #
@@ -1399,8 +1399,8 @@ strip(frames)
 # - **climb**: actions at the wrong ends, $\mp 1$: check the sign of the actor's loss. Near 0: no
 #   gradient reaches the actor. Only one of the two is right: something has only one dimension.
 # - **follow**: does the actor's loss use the states of the batch?
-# - **all of it**: in the environment's units, the best actions are 0.25 after - and 0.75 after +.
-#   Look at `ActionNormalizer`, then at $y$ once more.
+# - **all of it**: in the environment's units, the best action is 0.25 after the sign - and 0.75
+#   after the sign +. Look at `ActionNormalizer`, then at $y$ once more.
 #
 # The probes do not test the noise or the speed of the target networks. The pictures in sections 3
 # and 7 do.
@@ -1525,10 +1525,10 @@ utils.climb(RUNGS, lambda env, seed: look_at(train_probe(env, seed)), probes["DD
 # over the dimensions of $p^2 + 0.01\, a^2$. The best possible return is -0.435 on average; zero
 # actions return -10 and random ones -29.
 #
-# The first 300 steps (ten episodes) are random. After that, learning is fast: after about 600
-# steps in total, a correct agent returns about -1 on average, including its exploration noise. The
+# The first 300 steps (ten episodes) are random. After that, learning is fast: after about 600 steps
+# in total, a correct agent returns about -1 on average, including its exploration noise. The
 # vertical axis is linear from -1 to 0 and logarithmic below -1. The dotted line is the best
-# possible return. A training takes a few seconds.
+# possible return. A training run takes a few seconds.
 
 # %% point
 curves = {}  # setting: one list of scores per seed
@@ -1671,11 +1671,11 @@ training.animation(frames)
 # left is $Q(s, \mu(s))$, minus the expected cost from that state on (bright: low cost). On the
 # right is the torque, $2 \mu(s)$. The line is a test episode that starts at the circle.
 #
-# On the left, look for a bright spot in the middle (upright and at rest), and for bright bands
-# that lead into it from the upper left and the lower right, where the pendulum moves up at the
-# right speed. On the right, almost everywhere the torque is full, one way or the other, with a
-# sharp edge between. Only near the top it changes gradually. At the bottom position (both edges of
-# the picture) the torque points in the direction of the velocity, as when you push a swing.
+# On the left, look for a bright spot in the middle (upright and at rest), and for bright bands that
+# lead into it from the upper left and the lower right, where the pendulum moves up at the right
+# speed. On the right, almost everywhere the torque is full, one way or the other, with a sharp edge
+# between. Only near the top does it change gradually. At the bottom position (both edges of the
+# picture) the torque points in the direction of the velocity, as when you push a swing.
 
 # %% learned
 angles, velocities = np.linspace(-np.pi, np.pi, 121), np.linspace(-8, 8, 121)
@@ -1733,8 +1733,8 @@ plt.show()
 # The eight exercises showed faults of the course text. How much do they matter? On the pendulum,
 # less than you may think. Many faults do not show there, so **a rising learning curve proves
 # little**. The pendulum is symmetric, which hides noise that pushes to one side only. A trained
-# pendulum is already upright at the time limit, which hides a time limit stored as termination. It
-# has one action and one environment, and it is tested in the environment it was trained in.
+# pendulum is already upright at the time limit, which hides a time limit stored as termination. The
+# agent has one action dimension and one environment, which hides wrong shapes and a wrong `env`.
 #
 # We measured this with 20,000 steps, the noise of the course text (θ = 1, σ = 0.1), and three
 # seeds for each fault:
@@ -1769,8 +1769,9 @@ print(f"{mean:.0f} ± {spread:.0f}, leaderboard: {mean - spread:.0f}")
 # ## What comes after DDPG
 #
 # The actor climbs the critic, including the critic's errors. Where the critic overestimates a
-# value, the actor moves towards it. The target uses the actor, so it learns from the error: values
-# are **overestimated**. Two later algorithms address this, and most of your code stays the same.
+# value, the actor moves towards it. The target contains the value of the actor's action, so the
+# error enters the target: values are **overestimated**. Two later algorithms address this, and most
+# of your code stays the same.
 #
 # - **TD3** (Fujimoto et al. 2018, "Addressing function approximation error in actor-critic
 #   methods", arXiv 1802.09477): the target uses the smaller value of two critics; noise is added

@@ -19,7 +19,7 @@ from grader.proof.catalogue import altered, alternative
 
 @alternative("get_returns")
 def quadratic_returns(rollout_buffer, discount_factor=0.95):
-    """Every return summed by itself, up to its episode's end: slow, and right."""
+    """Sum every return separately, up to the end of its episode: slow, but right."""
     returns = torch.zeros(rollout_buffer.final_size, 1)
     for start in range(rollout_buffer.final_size):
         for row in range(start, rollout_buffer.final_size):

@@ -601,7 +601,7 @@ def ppo_farther(rng):
 
 @case("ppo_loss", question="get_PPO_policy_gradient_loss", nudges={"return_or_advantage": 1})
 def ppo_without_a_range(rng):
-    """Ratios between the clip ranges that one might take for the default, and beyond, with the signs that clip them."""
+    """Ratios between the clip ranges that one might think are the default, and beyond, with the signs that clip them."""
     inputs = ppo_inputs(rng, 10, 3, 8, 4, move=0.0)
     advantages = np.repeat([1.5, -0.75], 5)[:, None].astype(np.float32)
     inputs = with_ratios(inputs, np.concatenate([[0.08, 0.15, 0.25, 0.35, 0.9], [-0.08, -0.15, -0.3, -0.5, -0.9]]))

@@ -98,7 +98,7 @@ def discount_by_time_in_the_episode(rollout_buffer, discount_factor=0.95):
     return column(returns)
 
 
-@mistake("get_returns", hint="By which power of γ is the reward of the row itself multiplied?", source="student code")
+@mistake("get_returns", hint="In R_t, by which power of γ is r_t multiplied?", source="student code")
 def exponent_starts_at_one(rollout_buffer, discount_factor=0.95):
     return column([discount_factor * value for value in backwards(rollout_buffer, discount_factor)])
 
@@ -153,7 +153,7 @@ def rewards_are_returned(rollout_buffer, discount_factor=0.95):
     return column(rollout_buffer.rewards.tolist())
 
 
-@mistake("get_returns", hint="Which dtype does the array have in which you store the returns?", source="student code")
+@mistake("get_returns", hint="Which dtype does the array that holds your returns have?", source="student code")
 def cut_to_integers(rollout_buffer, discount_factor=0.95):
     returns = np.zeros_like(rollout_buffer.rewards.numpy())
     future = 0.0
@@ -194,7 +194,7 @@ def search_runs_off_the_end(rollout_buffer, discount_factor=0.95):
     return column(returns)
 
 
-@mistake("get_returns", hint="Which dtype does the tensor have in which you store the returns?", source="student code")
+@mistake("get_returns", hint="Which dtype does the tensor that holds your returns have?", source="student code")
 def returns_like_integer_rewards(rollout_buffer, discount_factor=0.95):
     returns = torch.zeros_like(rollout_buffer.rewards)
     for row, value in enumerate(backwards(rollout_buffer, discount_factor)):
@@ -381,7 +381,7 @@ def vanilla_without_mean(policy, observation, action, return_or_advantage, **kwa
 
 @mistake(
     "get_vanilla_policy_gradient_loss",
-    hint="If a probability underflows to 0 in float32, what is its logarithm, and where do you already have it?",
+    hint="If a probability underflows to 0 in float32, what is its logarithm, and which tensor already holds log π?",
     source="student code",
 )
 def vanilla_logarithm_of_softmax(policy, observation, action, return_or_advantage, **kwargs):
@@ -401,7 +401,7 @@ def vanilla_mask_times_logarithm_of_softmax(policy, observation, action, return_
 
 @mistake(
     "get_vanilla_policy_gradient_loss",
-    hint="What is left of a probability far below the constant that you add to it before you take the logarithm?",
+    hint="If a probability is far smaller than the constant that you add, does the logarithm still depend on it?",
 )
 def vanilla_logarithm_with_epsilon(policy, observation, action, return_or_advantage, **kwargs):
     log_prob = torch.log(policy(observation).exp() + 1e-10)
@@ -765,7 +765,7 @@ def advantages_carry_a_gradient(value_net, observations, returns):
     return standardised(returns - value_net(observations))
 
 
-@mistake("get_advantages", hint="Of which numbers do you use the mean and the standard deviation: the returns, or R - V?")
+@mistake("get_advantages", hint="Do you use the mean and the standard deviation of the returns, or those of R - V?")
 def advantages_of_standardised_returns(value_net, observations, returns):
     with torch.no_grad():
         return standardised(returns) - value_net(observations)
@@ -1505,7 +1505,7 @@ def ppo_quotient_of_probabilities(policy, observation, old_logits, action, retur
 
 @mistake(
     "get_PPO_policy_gradient_loss",
-    hint="If a probability underflows to 0 in float32, what is its logarithm, and where do you already have it?",
+    hint="If a probability underflows to 0 in float32, what is its logarithm, and which tensor already holds log π?",
 )
 def ppo_logarithms_of_softmax(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     new, old = (torch.log(torch.softmax(logits, dim=1)).gather(1, action) for logits in (policy(observation), old_logits))
@@ -1515,7 +1515,7 @@ def ppo_logarithms_of_softmax(policy, observation, old_logits, action, return_or
 
 @mistake(
     "get_PPO_policy_gradient_loss",
-    hint="What is left of probabilities far below the constant that you add to them?",
+    hint="If two probabilities are far smaller than the constant that you add to both, what is their ratio?",
 )
 def ppo_quotient_with_epsilon(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     ratio = policy(observation).exp().gather(1, action) / (old_logits.exp().gather(1, action) + 1e-10)

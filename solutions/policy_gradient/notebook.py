@@ -11,7 +11,7 @@
 # language models.
 #
 # Every section follows the same pattern: the idea, the formula, the shapes, what to write, a cell
-# that tries it, and what you should see. You write in **`submitted.py`**, in the order of this
+# that tries it out, and what you should see. You write in **`submitted.py`**, in the order of this
 # notebook. The notebook only calls your functions.
 #
 # > **How to work**
@@ -92,14 +92,14 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # %% returns-text [markdown]
 # ## 1 · Returns: what an action can still change
 #
-# An action cannot change the rewards that came before it; in its weight, they only add noise. So we
-# weight each step with its **return**, the sum of the rewards from this step on. Each further step
-# multiplies a reward by the discount factor $\gamma$. This makes the estimate less noisy and, if
-# $\gamma < 1$, slightly biased:
+# An action cannot change the rewards that came before it. They only add noise to its weight. So we
+# weight each step with its **return**, the sum of the rewards from this step on. In this sum, each
+# further step multiplies a reward by the discount factor $\gamma$. A $\gamma < 1$ also reduces the
+# noise, but it biases the estimate, because late rewards count less than in $J$:
 #
 # $$R_t = r_t + \gamma\, r_{t+1} + \gamma^2 r_{t+2} + \dots = r_t + \gamma R_{t+1}$$
 #
-# Program the second form: start at the last row and go backwards.
+# Implement the second form: start at the last row and go backwards.
 #
 # A `utils.RolloutBuffer` holds several episodes one after another, $T$ rows in all. `rewards` is
 # `[T]` and `terminateds` is `[T]`, true in the row that ended its episode. A return must not
@@ -140,8 +140,8 @@ print("expected ", [1.5, 1.0, 2.0, 3.5, 1.0, 5.0, 2.0], "with shape", [7, 1])
 # $$L = -\frac{1}{B} \sum_{t} \log \pi_\theta(a_t \mid s_t)\, R_t$$
 #
 # (The formula above has a sum over steps and a mean over rollouts. The mean over rows differs only
-# by a factor, the mean number of rows per rollout. With it, the learning rate need not depend on
-# how long episodes are.)
+# by a factor, the mean number of rows per rollout. With the mean over rows, the size of the
+# gradient does not grow with the length of the episodes.)
 #
 # `policy(observation)` gives **log-probabilities**, float32 `[B, A]`: a row per observation, a
 # column per action. From every row, you need the column of the action that was taken. `action` is
@@ -184,7 +184,7 @@ print("gradient  found", log_probs.grad.tolist(), "expected", [[-1.0, 0.0], [0.0
 # An environment has two methods. `env.reset()` starts an episode and returns its first observation.
 # `env.step(action)` returns `(next observation, terminated, reward)`, in this order.
 #
-# **Write the blank of `collect_rollouts`**: play one episode to its end. Call the policy to get
+# **Fill in the blank in `collect_rollouts`**: play one episode to its end. Call the policy to get
 # log-probabilities, sample with `utils.distribution_sample(logits, seed=seed)` (the grader relies
 # on this function), and add one row per step. The entries of a row belong to the same step: its
 # observation is the one that the policy *saw* when it chose the action, not the next one.
@@ -544,13 +544,13 @@ experiment(
 
 # %% vanilla-line-seen [markdown]
 # The reward rises, but it ends clearly below 0. In the last picture, every line should reach the
-# middle and stay there. Most policies find the target, but then step back and forth around it: they
-# no longer stay.
+# middle and stay there. Most policies find the target, but then step back and forth around it
+# instead of staying.
 #
 # We trained the reference solution with 20 seeds and 2,000 rollouts. The median success rate was
 # 26%; seven seeds ended with 0%, three with 95% or more. The mean reward was best after about 600
 # rollouts, and got *worse* from then on. The policy loses what it had learned. To read more, search
-# for **catastrophic forgetting** and **policy collapse**. You may see it with single seeds here, or
+# for **catastrophic forgetting** and **policy collapse**. You may see this with some seeds here, or
 # with `LONG = True`.
 #
 # Why? No reward is positive, so no return is positive, and no row of a batch makes its own action
@@ -797,9 +797,9 @@ experiment(
 # %% ppo-line-seen [markdown]
 # Over 20 seeds of 2,000 rollouts, the median success is 100%, and 18 of 20 seeds reach 95% (the
 # others: 58% and 85%). PPO ends no better than the vanilla loss with a learning rate of $10^{-3}$.
-# But it needs only about 400 rollouts to come close, and it works with a learning rate at which the
-# vanilla loss fails on every seed. On a new problem you do not know the right learning rate, so
-# this matters.
+# But it needs only about 400 rollouts to come close to that result, and it works with a learning
+# rate at which the vanilla loss fails on every seed. On a new problem you do not know the right
+# learning rate, so this matters.
 
 # %% compare-text [markdown]
 # ## 9 · Side by side

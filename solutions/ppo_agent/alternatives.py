@@ -94,7 +94,7 @@ def by_mixed_returns(critic, state, reward, gamma, lamb, next_state=None, termin
         elif over[t] or t == rows - 1:
             mixed[t] = reward[t] + gamma * after[t]
         else:
-            # What follows is worth its value, and by λ what it will turn out to be worth more.
+            # The rest is worth its value, plus λ times the correction that comes later.
             mixed[t] = reward[t] + gamma * (after[t] + lamb * (mixed[t + 1] - value[t + 1]))
     return mixed - value
 
@@ -209,7 +209,7 @@ def by_numpy_testing(estimator=GeneralizedAdvantageEstimator):
 
 @alternative("test_advantages")
 def by_properties(estimator=GeneralizedAdvantageEstimator):
-    """What must hold of all advantages: the recursion, and what is left of it in the end."""
+    """Check the properties of all advantages: the recursion, and its last step."""
     torch.manual_seed(3)
     state, after = torch.rand(6, 1), torch.rand(6, 1)
     reward = torch.rand(6).double().numpy()
@@ -471,7 +471,7 @@ window_in_a_deque = altered(
 
 @alternative("EpisodeMemory.get_recent_state")
 class MemoryWithADeque:
-    """What is given is changed as well: the latest observations lie ready in a deque."""
+    """The provided methods are changed, too: a deque keeps the latest observations."""
 
     def __init__(self, window_length=1):
         self.window_length = window_length

@@ -275,7 +275,7 @@ def estimator(critic, state, reward, gamma, lamb, next_state=None, terminated=No
 
 
 def tried(rng: np.random.Generator, *wrong: dict[str, str]) -> dict:
-    """Return right and wrong estimators, in an order from which nothing can be told."""
+    """Return right and wrong estimators in a random order."""
     sources = [source for some in (RIGHT, *wrong) for source in some.values()]
     return dict(sources=[sources[place] for place in rng.permutation(len(sources))])
 

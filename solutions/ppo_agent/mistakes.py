@@ -52,7 +52,7 @@ written_one_row_early = altered(
 advantages_in_a_column = altered(
     "GeneralizedAdvantageEstimator.length",
     {"return advantage\n": "return advantage[:, None]\n"},
-    hint="What is the shape of your advantages, and what is the shape if you subtract an array `[T]`?",
+    hint="What is the shape of your advantages, and which shape do you get if you subtract an array `[T]` from them?",
     form=True,
 )
 
@@ -287,7 +287,7 @@ errors_of_whole_returns = altered(
         "\n"
         "    advantage, following"
     },
-    hint="δ is the error of one step; what does your δ contain of later steps?",
+    hint="δ is the error of one step; does yours contain terms of later steps?",
     source="student code",
 )
 
@@ -346,7 +346,7 @@ def compare_all(estimator):
 
 @mistake(
     "test_advantages",
-    hint="Which wrong result makes your test raise an AssertionError, for example three zeros?",
+    hint="If an estimator returns three zeros, does your test raise an AssertionError?",
 )
 def looks_at_nothing(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, NO, LAST)
@@ -354,7 +354,7 @@ def looks_at_nothing(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
 
 @mistake(
     "test_advantages",
-    hint="Which wrong result makes your test raise an AssertionError, for example three zeros?",
+    hint="If an estimator returns three zeros, does your test raise an AssertionError?",
     source="student code",
 )
 def close_or_not(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -366,7 +366,7 @@ def close_or_not(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
 
 @mistake(
     "test_advantages",
-    hint="Which wrong result makes your test raise an AssertionError, for example three zeros?",
+    hint="If an estimator returns three zeros, does your test raise an AssertionError?",
     source="student code",
 )
 def tuple_is_true(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -376,7 +376,7 @@ def tuple_is_true(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
 
 @mistake(
     "test_advantages",
-    hint="Which wrong result makes your test raise an AssertionError, for example three zeros?",
+    hint="If an estimator returns three zeros, does your test raise an AssertionError?",
     source="student code",
 )
 def returns_what_it_found(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -389,7 +389,7 @@ def returns_what_it_found(estimator=GeneralizedAdvantageEstimator):  # noqa: F82
 
 @mistake(
     "test_advantages",
-    hint="Which wrong result makes your test raise an AssertionError, for example three zeros?",
+    hint="If an estimator returns three zeros, does your test raise an AssertionError?",
     source="student code",
 )
 def swallows_its_own_errors(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -399,7 +399,7 @@ def swallows_its_own_errors(estimator=GeneralizedAdvantageEstimator):  # noqa: F
 
 @mistake(
     "test_advantages",
-    hint="Which wrong result makes your test raise an AssertionError, for example three zeros?",
+    hint="If an estimator returns three zeros, does your test raise an AssertionError?",
     source="student code",
 )
 def expects_what_its_own_returns(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -408,7 +408,10 @@ def expects_what_its_own_returns(estimator=GeneralizedAdvantageEstimator):  # no
         compare(found, GeneralizedAdvantageEstimator(tens, STATES, REWARDS, 0.5, 0.5, *arguments))  # noqa: F821
 
 
-@mistake("test_advantages", hint="Which wrong numbers does your test detect, besides a wrong number of advantages?")
+@mistake(
+    "test_advantages",
+    hint="If an estimator returns the right number of advantages, but wrong values, does your test notice?",
+)
 def counts_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     assert len(estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, NO, LAST)) == 3
     assert len(estimator(tens, STATES, REWARDS, 0.5, 0.5)) == 3
@@ -416,7 +419,7 @@ def counts_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
 
 @mistake(
     "test_advantages",
-    hint="Which wrong result makes your test raise an AssertionError, for example three zeros?",
+    hint="If an estimator returns three zeros, does your test raise an AssertionError?",
 )
 def looks_at_types_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     for one in estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, NO, LAST):
@@ -425,7 +428,7 @@ def looks_at_types_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
 
 @mistake(
     "test_advantages",
-    hint="Which wrong numbers does your test detect, besides a wrong number of advantages?",
+    hint="If an estimator returns the right number of advantages, but wrong values, does your test notice?",
     source="student code",
 )
 def tolerates_everything(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -436,7 +439,7 @@ def tolerates_everything(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
 
 @mistake(
     "test_advantages",
-    hint="Which wrong numbers does your test detect, besides a wrong number of advantages?",
+    hint="If an estimator returns the right number of advantages, but wrong values, does your test notice?",
     source="student code",
 )
 def everything_is_zero(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -457,7 +460,7 @@ def values_are_all_the_same(estimator=GeneralizedAdvantageEstimator):  # noqa: F
     compare(estimator(tens, state, REWARDS, 0.5, 0.5, state, NO, NO), [0.21875, -1.125, 1.5])
 
 
-@mistake("test_advantages", hint="Which arguments, and which ends inside the rows, never occur in your test?")
+@mistake("test_advantages", hint="Which arguments, and which ends of episodes inside the rows, does your test never use?")
 def one_step_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     compare(estimator(tens, STATES[:1], REWARDS[:1], 0.5, 0.5, AFTER[:1], NO[:1], NO[:1]), [1.0])
     compare(estimator(tens, STATES[:1], REWARDS[:1], 0.5, 0.5), [0.0])
@@ -478,7 +481,7 @@ def lambda_is_zero(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
 
 @mistake(
     "test_advantages",
-    hint="Which arguments, and which ends inside the rows, never occur in your test?",
+    hint="Which arguments, and which ends of episodes inside the rows, does your test never use?",
     source="student code",
 )
 def one_episode_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -501,7 +504,7 @@ def shorter_is_enough(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
         assert all(abs(float(one) - other) < 1e-4 for one, other in zip(found, expected, strict=False))
 
 
-@mistake("test_advantages", hint="Does your test pass a correct estimator that returns a list?", form=True)
+@mistake("test_advantages", hint="Does your test accept a correct estimator that returns a list?", form=True)
 def arrays_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     assert isinstance(estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, NO, LAST), np.ndarray)
     compare_all(estimator)
@@ -509,7 +512,7 @@ def arrays_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
 
 @mistake(
     "test_advantages",
-    hint="If you compute the expected numbers by hand once more and allow for rounding, does a correct estimator pass?",
+    hint="If you compute the expected numbers by hand again and allow for rounding, does your test accept a correct estimator?",
     form=True,
 )
 def double_precision_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -519,7 +522,7 @@ def double_precision_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F82
 
 @mistake(
     "test_advantages",
-    hint="If you compute the expected numbers by hand once more and allow for rounding, does a correct estimator pass?",
+    hint="If you compute the expected numbers by hand again and allow for rounding, does your test accept a correct estimator?",
     source="student code",
 )
 def equal_to_the_last_digit(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -533,7 +536,7 @@ def equal_to_the_last_digit(estimator=GeneralizedAdvantageEstimator):  # noqa: F
 
 @mistake(
     "test_advantages",
-    hint="If you compute the expected numbers by hand once more and allow for rounding, does a correct estimator pass?",
+    hint="If you compute the expected numbers by hand again and allow for rounding, does your test accept a correct estimator?",
     source="student code",
 )
 def expects_no_value_when_time_is_up(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -552,21 +555,21 @@ logarithm_as_deviation = altered(
         "sample = self.rng.normal(mu.detach().numpy(), log_sigma.detach().numpy())\n"
         "return torch.as_tensor(sample, dtype=torch.float32)"
     },
-    hint="With μ = 0, log σ = -1.1 and a noise of 1, which sample do you get by hand?",
+    hint="With μ = 0, log σ = -1.1 and a noise of 1, which sample do you compute by hand?",
     source="the keras-rl drafts",
 )
 
 logarithm_times_noise = altered(
     "IndependentGaussianProcess.sample",
     {"log_sigma.detach().exp() * noise": "log_sigma.detach() * noise"},
-    hint="With μ = 0, log σ = -1.1 and a noise of 1, which sample do you get by hand?",
+    hint="With μ = 0, log σ = -1.1 and a noise of 1, which sample do you compute by hand?",
     source="the keras-rl drafts",
 )
 
 sample_with_a_variance = altered(
     "IndependentGaussianProcess.sample",
     {"log_sigma.detach().exp() * noise": "(log_sigma.detach() / 2).exp() * noise"},
-    hint="With μ = 0, log σ = -1.1 and a noise of 1, which sample do you get by hand?",
+    hint="With μ = 0, log σ = -1.1 and a noise of 1, which sample do you compute by hand?",
     source="student code",
 )
 
@@ -652,7 +655,7 @@ distances_not_summed = altered(
         "-(0.5 * deviation**2 + log_sigma).sum(dim=-1, keepdim=True) - 0.5 * self.n *": ""
         "-(0.5 * deviation**2 + log_sigma) - 0.5 *"
     },
-    hint="How many numbers does one action have as its log-density?",
+    hint="How many numbers is the log-density of one action?",
     source="student code",
 )
 
@@ -712,7 +715,7 @@ density_takes_sigma_for_its_logarithm = altered(
         "torch.exp(-log_sigma)": "torch.exp(-torch.exp(log_sigma))",
         "(0.5 * deviation**2 + log_sigma)": "(0.5 * deviation**2 + torch.exp(log_sigma))",
     },
-    hint="For σ = 2 and n = 1, which of log σ and σ do you use in each of the two places?",
+    hint="The formula contains both log σ and σ: for σ = 2 and n = 1, which number do you use for each?",
     source="the keras-rl drafts",
 )
 
@@ -1070,7 +1073,7 @@ density_of_the_mean = altered(
         "            log_prob = self.process.get_dist((mu, log_sigma, mu))\n"
         "        self.recent = (",
     },
-    hint="Of which action do you store the log-probability: the sample, or the mean?",
+    hint="Do you store the log-probability of the sample, or that of the mean?",
 )
 
 density_of_what_is_clipped = altered(
@@ -1414,7 +1417,7 @@ ends_of_this_call_looked_at = altered(
         "self.episodes.append(self.finish_episode(memory, final_state))": ""
         "memory.append(*step)\nself.episodes.append(self.finish_episode(memory, final_state))",
     },
-    hint="The flags come with the last step, the final state in the call after it; in which one do you finish?",
+    hint="The flags come with the last step, the final state with the call after it; in which call do you finish the episode?",
     source="student code",
 )
 
@@ -1691,7 +1694,7 @@ ratio_of_densities = altered(
 actions_drawn_anew = altered(
     "PPOAgent.policy_loss",
     {'get_dist((mu, log_sigma, batch["action"]))': "get_dist((mu, log_sigma, self.process.sample((mu, log_sigma))))"},
-    hint="Of which action is the old log-probability?",
+    hint="Which action does the old log-probability belong to?",
     source="student code",
 )
 

@@ -10,7 +10,7 @@
 # receives the result of the action. At the end, it swings up a pendulum.
 #
 # The assignment follows a notebook of drafts for a PPO agent in *keras-rl* (November 2017), called
-# **the keras-rl drafts** below. They contain a draft that its author calls likely wrong, some
+# **the keras-rl drafts** below. They contain a draft that its author suspects is wrong, some
 # derivations, and a plan. Your work has the same three parts:
 #
 # | | what you get | what you do |
@@ -100,8 +100,8 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # 0 everywhere and $\gamma = \lambda = 1$. Then each advantage should be the sum of all rewards
 # from that step on.
 #
-# **Question.** How many advantages does an agent need that has taken $n$ actions? And which reward
-# is in none of those below?
+# **Question.** An agent has taken $n$ actions. How many advantages does it need? And which reward
+# is in none of the advantages below?
 
 # %% draft
 
@@ -354,8 +354,8 @@ plt.show()
 # **Repair `GeneralizedAdvantageEstimator`**, preferably one fault at a time:
 #
 # 1. Return as many advantages as rewards.
-# 2. Use the right value after the last row: with `next_state`, its value; without it, the rows are
-#    one episode that terminated.
+# 2. Use the right value after the last row. With `next_state`, it is the value of its last row.
+#    Without `next_state`, it is 0, because the rows are one episode that terminated.
 # 3. Use `terminated` and `truncated`. For each of the two, decide whether $V$ is cut and whether
 #    $A$ is cut.
 #
@@ -425,8 +425,9 @@ plt.show()
 # and $V(s_0) = V(s_T)$ hides the wrap-around of `np.roll`.
 #
 # The cell runs your test on the draft, on estimators with one fault each, and on three correct
-# ones. (The faulty ones call your estimator with wrong arguments.) A test that fails every
-# estimator is as useless as one that passes every estimator.
+# ones. It prints *fails* if your test raised an AssertionError, and *passes* if not. (Most of the
+# faulty estimators call yours with wrong arguments.) A test that rejects every estimator is as
+# useless as one that accepts every estimator.
 
 # %% test
 
@@ -564,11 +565,11 @@ print(f"two dimensions: correlation found {np.corrcoef(two.numpy().T)[0, 1]:.2f}
 # %grade IndependentGaussianProcess.sample
 
 # %% sample-seen [markdown]
-# With $s = 0$ the agent does not explore at all: every sample is the mean. The mean is never
-# updated either, because the gradient of the log-density at $a = \mu$ is 0. With $\sigma < 1$, $s$
-# is negative and `np.random.normal` raises an error, which at least is easy to notice. The two
-# never agree, because $\log \sigma < \sigma$ for every $\sigma$. Use a name that says which
-# quantity a variable holds (`log_sigma`), and you will not confuse the two.
+# As long as $s = 0$, the agent does not explore at all: every sample is the mean. The mean is not
+# updated either, because the gradient of the log-density with respect to $\mu$ is 0 at $a = \mu$.
+# With $\sigma < 1$, $s$ is negative and `np.random.normal` raises an error, which at least is easy
+# to notice. The two never agree, because $\log \sigma < \sigma$ for every $\sigma$. Use a name that
+# says which quantity a variable holds (`log_sigma`), and you will not confuse the two.
 
 # %% density-text [markdown]
 # ## 7 · The log-density, step by step
@@ -786,10 +787,10 @@ plt.show()
 # %grade IndependentGaussianProcess.entropy
 
 # %% entropy-seen [markdown]
-# Yes. A density can be larger than 1, and then $-\log p$ is negative. In one dimension, the
-# entropy is negative for $\sigma < 0.242$. The entropy of a choice among finitely many actions, in
-# contrast, is never below 0. As a function of $\log \sigma$ the entropy is a line with slope $n$.
-# It does not depend on $\mu$.
+# Yes. A density can be larger than 1, and then $-\log p$ is negative. In one dimension, the entropy
+# is negative for $\sigma < 0.242$. The entropy of a choice among finitely many actions, in
+# contrast, is never below 0. The entropy is linear in the log standard deviations: if all of them
+# grow by 1, it grows by $n$. It does not depend on $\mu$.
 
 # %% networks-text [markdown]
 # # Part 3: assemble
@@ -1196,7 +1197,7 @@ plt.show()
 # %grade PPOAgent.finish_episode
 
 # %% finish-seen [markdown]
-# The target of the last step is -1, and the one of the step before is -2.3. So the end of an
+# The target of the last step is -1, and the target of the step before it is -2.3. So the end of an
 # episode looks cheap, and every action there gets a large advantage, however bad it is. In the
 # states near the end, the critic learns values that are too high. Here the observations do not
 # distinguish these states from others, so all values become too high.
@@ -1531,7 +1532,7 @@ utils.climb(RUNGS, lambda env, seed: look_at(train_probe(env, seed)), probes["PP
 #
 # Four environments run at once, and there is an update every 8 episodes. The vertical axis is
 # linear from -1 to 0 and logarithmic below -1. The dotted line is the best possible return. A
-# training takes about three seconds.
+# training run takes about three seconds.
 
 # %% point
 curves = {}  # setting: one list of scores per seed
@@ -1579,10 +1580,9 @@ show(["PointMass(1)", "PointMass(2)"])
 # %% sign-text [markdown]
 # ### What a wrong sign costs
 #
-# Optimizers minimize. So an objective that is to be maximized must be negated, exactly **once**.
-# In the repository of the author of the keras-rl drafts, the sign was wrong for 20 months. You can
-# forget to negate. You can also negate twice, once in the objective and once in the loss, and both
-# lines look right.
+# Optimizers minimize. So an objective that is to be maximized must be negated, exactly **once**. In
+# the repository of the drafts' author, the sign was wrong for 20 months. You can forget to negate.
+# You can also negate twice, once in the objective and once in the loss, and both lines look right.
 #
 # **Question.** Negating twice has the same effect as not negating. What does the learning curve
 # look like: does it stay flat, or is it worse?
@@ -1605,9 +1605,10 @@ show(["the sign is right", "the sign is wrong"])
 
 # %% sign-seen [markdown]
 # It is worse: the agent learns, and what it learns is to maximize the cost. It pushes the point
-# against a wall and keeps it there. The clipping does not stop it either. With the wrong sign, the
-# minimum keeps the gradient exactly where the clipping should remove it. If a learning curve
-# *falls* far below its start, check the signs first.
+# against a wall and keeps it there. The clipping does not stop it either. It removes the gradient
+# of a row only when the ratio has moved in the *right* direction; in the wrong direction, the
+# minimum keeps the full gradient. If a learning curve *falls* far below its start, check the signs
+# first.
 
 # %% blind-text [markdown]
 # ### What a window is good for
@@ -1658,8 +1659,8 @@ show([f"position only, w = {window}" for window in (1, 2, 3)])
 # all 200 steps costs nearly 2,000; random actions cost about 1,200.
 #
 # The settings are the agent's defaults: $\gamma = 0.9$, $\lambda = 0.95$, an update every 4
-# episodes, 10 epochs, and a learning rate that decreases from $10^{-3}$ to 0. Four pendulums run
-# at once. A training of 100,000 steps (500 episodes) takes about 25 seconds. Expect
+# episodes, 10 epochs, and a learning rate that decreases from $10^{-3}$ to 0. Four pendulums run at
+# once. A training run of 100,000 steps (500 episodes) takes about 25 seconds. Expect
 #
 # - **scores** that start near -1300, rise within 100 to 150 episodes to about -250, and then
 #   slowly to -200. A good episode costs between 0 and 400, depending on its start, so single
@@ -1722,17 +1723,17 @@ plt.show()
 # %% pendulum-figure [markdown]
 # We trained ten such agents (`benchmarks/results/ppo_agent_training.json` in the course's
 # repository). In twenty test episodes without exploration, every agent had a mean above -250: -151
-# on average, and -218 for the worst. In a hundred other, harder episodes, the average was -213.
-# The PPO of Stable-Baselines3 with the same settings reached -148 and -203, which is no clear
-# difference with ten seeds, and took 1.7 times as long. Always state the number of episodes and
-# seeds with a score.
+# on average, and -218 for the worst. In a hundred other, harder episodes, the average was -213. The
+# PPO of Stable-Baselines3 with the same settings reached -148 and -203 and took 1.7 times as long.
+# With ten seeds, the difference between these scores is not clear. Always state the number of
+# episodes and seeds with a score.
 
 # %% film-text [markdown]
 # ### Watch the agent
 #
-# The strip shows one episode with the mean action that starts near the bottom: every tenth frame
-# of the first 60, and two later ones. The agent was trained in four environments at once. To play
-# in a single one, a new agent with one memory uses its actor.
+# The strip shows one episode with the mean action that starts near the bottom: every tenth frame of
+# the first 60, and two later ones. The agent was trained in four environments at once. To play in a
+# single one, the cell creates an agent with one memory and gives it the trained actor.
 
 # %% film
 stage = gym.make("Pendulum-v1", render_mode="rgb_array")
@@ -1860,8 +1861,8 @@ plt.show()
 #   gets 16 episodes, and there are a quarter as many updates.)*
 # - **An entropy bonus**, `entropy_coef=0.05`, on `PointMass(1)`. *(σ falls less, so the scores in
 #   training end a little lower. The mean action need not be worse.)*
-# - **The pendulum without its velocity**, with $w = 1, 2$ and 3. *(As for the point mass above,
-#   but here the first swing depends on the velocity.)*
+# - **The pendulum without its velocity**, with $w = 1, 2$ and 3. *(Compare with the point mass
+#   above. Here even the first swing depends on the velocity.)*
 #
 # Then run `python grade.py` a last time and submit `submitted.py`.
 

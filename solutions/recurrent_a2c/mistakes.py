@@ -95,7 +95,7 @@ pixels_scaled_again = altered(
 memory_of_all_games = altered(
     "forward",
     {"self.rnn(hidden, prev_state)": "self.rnn(hidden, [m.mean(dim=0, keepdim=True).expand_as(m) for m in prev_state])"},
-    hint="Does each game get its own memory, the same as if you call the agent with this game alone?",
+    hint="Does each game get the same memory as when you call the agent with this game alone?",
 )
 
 new_c_detached = altered(
@@ -307,14 +307,14 @@ never_passed_on = altered(
         "memory, (logits_t, values_t) = agent(": "_, (logits_t, values_t) = agent(",
         "memory = [m * is_not_done[:, t, None] for m in memory]": "",
     },
-    hint="What does the agent's memory in column 1 contain of its observation in column 0?",
+    hint="In column 1, does the agent's memory depend on the observation in column 0?",
     source="student code",
 )
 
 nothing_remembered = altered(
     "train_on_rollout.memory",
     {"agent(memory, states[:, t])": "agent(agent.get_initial_state(len(states)), states[:, t])"},
-    hint="What does the agent's memory in column 1 contain of its observation in column 0?",
+    hint="In column 1, does the agent's memory depend on the observation in column 0?",
     learns=False,
 )
 
@@ -509,7 +509,7 @@ advantage_of_one_step = altered(
 advantage_of_the_reward = altered(
     "train_on_rollout.policy",
     {"advantage = (G_t - V_t).detach()": "advantage = (rewards[:, t] - V_t).detach()"},
-    hint="Which advantage does an action get whose reward comes ten steps later?",
+    hint="If the reward for an action comes ten steps later, does it change the advantage of the action?",
 )
 
 baseline_of_the_next_state = altered(
@@ -597,13 +597,13 @@ columns_in_the_order_of_time = altered(
 return_without_discount = altered(
     "train_on_rollout.policy",
     {"rewards[:, t] + gamma * G_next": "rewards[:, t] + G_next"},
-    hint="By which factor is a reward multiplied that comes one step later?",
+    hint="If a reward comes one step later, by which factor is it multiplied in G_t?",
 )
 
 immediate_reward_discounted = altered(
     "train_on_rollout.policy",
     {"rewards[:, t] + gamma * G_next": "gamma * (rewards[:, t] + G_next)"},
-    hint="By which power of γ is the reward of the column itself multiplied?",
+    hint="In G_t, by which power of γ is r_t multiplied?",
 )
 
 discount_by_absolute_time = altered(
@@ -657,7 +657,7 @@ probabilities_over_columns = altered(
 logarithm_of_a_softmax = altered(
     "train_on_rollout.policy",
     {"torch.sum(logprobas * actions_one_hot, dim=-1)": "torch.sum(torch.log(probas) * actions_one_hot, dim=-1)"},
-    hint="What are the softmax of the logits 0 and 200 in float32 and its logarithm, and which function computes both at once?",
+    hint="For the logits 0 and 200, what is the logarithm of the softmax in float32, and which function computes both at once?",
     source="student code",
 )
 
@@ -1236,7 +1236,7 @@ entropy_of_the_logarithm_of_zero = altered(
 log_probabilities_by_two_steps = altered(
     "train_on_rollout.entropy",
     {"F.log_softmax(logits, dim=2)": "torch.log(probas)"},
-    hint="What are the softmax of the logits 0 and 200 in float32 and its logarithm, and which function computes both at once?",
+    hint="For the logits 0 and 200, what is the logarithm of the softmax in float32, and which function computes both at once?",
     source="student code",
 )
 

@@ -107,7 +107,7 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 #
 # `atari_util.make_env()` returns the game as the agent sees it: the part inside the dashed line, in
 # grey, 42 × 42 pixels, with values from 0 to 1. Scores and bars are cropped. The cell plays 100
-# random actions and shows both pictures.
+# random actions and shows the screen (left) and what the agent sees (right).
 
 # %% game
 if ATARI:
@@ -1154,8 +1154,9 @@ else:
 # biases learn, and they learn a policy that ignores the screen. Later, the weights grow until
 # differences get through: after 1,500 updates of another run, values differed by 0.65 from frame to
 # frame, and the mean score of the 20 test games was 5,800. With orthogonal weights (section 11),
-# the outputs of `hid` vary by 0.016 from the start, 26 times as much. But that alone is not enough:
-# with orthogonal weights, too, an agent of ours hardly used the screen after 300 updates.
+# the outputs of `hid` vary by 0.01 to 0.02 from the start, about twenty times as much. But that
+# alone is not enough: with orthogonal weights, too, an agent of ours hardly used the screen after
+# 300 updates.
 #
 # The tests of sections 2 and 7 could not show this, because the code is not *wrong*. You see it
 # only if you look at the outputs.

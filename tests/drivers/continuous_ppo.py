@@ -79,7 +79,7 @@ def form_of(value: Any, any_precision: bool = False, any_kind: bool = False) -> 
         any_kind: Whether to say of a tensor without a gradient what is said of an array.
     """
     if isinstance(value, float) and not isinstance(value, np.generic):
-        value = np.float32(value)  # a trajectory's array can be made of single numbers as well
+        value = np.float32(value)  # a trajectory's array can also be made of single numbers
     if not isinstance(value, (Tensor, np.ndarray, np.generic)):
         return describe_kind(value)
     graph = isinstance(value, Tensor) and value.requires_grad
@@ -252,7 +252,7 @@ def model_class(submitted) -> Any:
 
 
 def is_matrix(parameter: Tensor, act_dim: int) -> bool:
-    """Return whether a parameter is the weight of a layer; the variance's vector may have an axis of 1 as well."""
+    """Return whether a parameter is the weight of a layer; the variance's vector may also have two axes, one of them 1."""
     return parameter.ndim == 2 and sorted(parameter.shape) != [1, act_dim]
 
 
@@ -411,7 +411,7 @@ class LinearModel(nn.Module):
 
 
 def in_columns(values: Any, rows: tuple[int, ...], other: Callable[[], Any]) -> Any:
-    """Return values `[B]` as `[B, 1]` if the other mode of the policy has them without the last axis as well; else unchanged.
+    """Return values `[B]` as `[B, 1]` if the other mode of the policy also has them without the last axis; else unchanged.
 
     Courses differ there, and nothing breaks as long as both modes agree. Another mode that fails is not written yet.
     """
@@ -619,7 +619,7 @@ def _with_advantages(estimator, policy, observations, rewards, resets, latest_ob
 
 
 class RecordedRunner:
-    """A fake `EnvRunner` that returns recorded trajectories, one after another. Every number in a row tells the row."""
+    """A fake `EnvRunner` that returns recorded trajectories, one after another. Every number shows its row."""
 
     def __init__(self, sizes: list[int], num_envs: int = 0) -> None:
         self.sizes, self.num_envs = sizes, num_envs
@@ -640,7 +640,7 @@ class RecordedRunner:
 
 
 def recorded_trajectory(rows: np.ndarray, state: dict) -> dict[str, Any]:
-    """Return a trajectory whose numbers all tell the row they are in."""
+    """Return a trajectory in which every number shows its row."""
     return {
         "observations": np.stack([rows, -rows, rows + 0.5], axis=-1),
         "rewards": rows + 0.25,
@@ -714,7 +714,7 @@ def lists_in(trajectory: dict[str, Any]) -> set[str]:
     return {str(name) for name, value in trajectory.items() if name != "state" and not isinstance(value, (np.ndarray, Tensor))}
 
 
-# What the first number of each entry is, as multiple of the row and what is added; resets tell no row.
+# The first number of each entry: a multiple of the row, and what is added. Resets show no row.
 FIRST_NUMBERS = {
     "observations": (np.nan, 0.0),
     "resets": (np.nan, 0.0),
@@ -730,7 +730,7 @@ FIRST_NUMBERS = {
 def batch_facts(minibatch: dict[str, Any]) -> dict[str, Any]:
     """Return which rows a minibatch has by its observations, and by every other key which row each entry is of.
 
-    An entry that is not whole is told by its first number, unless that is right.
+    An entry that mixes rows is reported by its first number, unless that is right.
     """
     values = {name: np.asarray(_plainly(value), np.float64) for name, value in minibatch.items() if name != "state"}
     rows = values["observations"][..., 0].ravel()
@@ -841,7 +841,7 @@ def policy_loss(
     )
     act = {"distribution": distribution, "values": values}
     rows = np.arange(len(mean), dtype=np.float32)
-    # What the value loss needs is there as well, and means nothing here.
+    # The value loss needs other entries; here they have no meaning.
     minibatch = {"actions": actions, "log_probs": log_probs, "advantages": advantages, "values": 1 - rows[:, None]}
     minibatch |= {"value_targets": rows[:, None], "observations": rows[:, None], "rewards": rows, "resets": rows > 2}
     return loss_facts("policy_loss", submitted, act, minibatch, {**parameters, "values": values}, cliprange, parameters)
@@ -1331,7 +1331,7 @@ def play(submitted, weights: list[np.ndarray], seed: int, episodes: int = 50, d:
 
 
 def score(submitted, file: np.ndarray, seeds: list[int]) -> dict:
-    """Return the returns of a trained policy that was handed in, uint8 `[bytes]`. Run without any submission."""
+    """Return the returns of a submitted trained policy, uint8 `[bytes]`. Run without any submission."""
     try:
         policy = load_policy(file.tobytes())
         return {"returns": evaluate(policy, seeds)}

@@ -27,8 +27,6 @@ from torch import Tensor, nn
 
 import utils
 from grader.sandbox.facts import (
-    HIDDEN,
-    MAX_CURVE,
     LinearLayers,
     describe_kind,
     fake_names,
@@ -42,7 +40,7 @@ from grader.sandbox.facts import (
     with_numbers,
     with_own_methods,
 )
-from trained_actor import ARRAYS, TrainedActor, evaluate, load_actor
+from trained_actor import evaluate, load_actor
 
 UNCONNECTED = "none: the loss is not connected to it"
 CLEARED = "none: the latest zero_grad has taken it away"
@@ -50,6 +48,8 @@ TAU = 0.25  # of agents whose updates are looked at
 # For gradients, about 1, that are computed in another order in single precision.
 CLOSE: dict[str, Any] = {"rtol": 1e-3, "atol": 1e-6}
 NETWORKS = 40  # made to see how their weights are drawn
+AWAY = 0.5  # the initial weights of a learning check: they push the point away from the origin
+STARTS = (np.arange(9) - 4) / 4.5  # the positions on each axis from which a trained actor plays
 NAMES = ("obs", "next_obs", "acts", "rews", "done")
 ARRAY_OF = {"obs": "obs_buf", "next_obs": "next_obs_buf", "acts": "acts_buf", "rews": "rews_buf", "done": "done_buf"}
 
@@ -105,7 +105,7 @@ def yes_or_no(value: Any) -> Any:
 
 
 def one_number(value: Any) -> str:
-    """Return whether a value is a number, or True or False, by itself; if not, what it is."""
+    """Return whether a value is a single number or bool; if not, describe it."""
     alone = isinstance(value, (bool, int, float, np.generic)) or (isinstance(value, np.ndarray) and value.ndim == 0)
     return "one value" if alone else form_of(value)
 
@@ -245,7 +245,7 @@ def filled_buffer(submitted, rows: dict[str, np.ndarray], size: int, batch_size:
 
 
 def numbered(count: int, obs_dim: int, act_dim: int) -> dict[str, np.ndarray]:
-    """Return transitions that can be told apart: all numbers of each tell which one it is."""
+    """Return transitions in which every number shows which transition it belongs to."""
     place = np.arange(1.0, count + 1)
     return {
         "obs": (place[:, None] + np.arange(obs_dim) / 8).astype(np.float32),
@@ -263,7 +263,7 @@ def sampling(submitted, count: int, size: int, batch_size: int, obs_dim: int, ac
     first = buffer.sample_batch()
     if not isinstance(first, dict):
         return {"returned": describe_kind(first)}
-    if missing := [name for name in NAMES if name not in first]:  # others may be there as well
+    if missing := [name for name in NAMES if name not in first]:  # there may be others
         return {"returned": f"a dictionary without {', '.join(missing)}"}
     facts: dict[str, Any] = {}
     arrays = {name: np.asarray(to_plain(first[name])) for name in NAMES}
@@ -407,7 +407,7 @@ def between(out: Tensor, into: Tensor) -> str:
 
 
 def without_norms(network: nn.Module) -> nn.Module:
-    """Return a network that does not normalise, as it may between its layers: then what else is there can be told."""
+    """Return the network without its normalisation layers, so that the other layers can be recognised."""
     if not any("Norm" in type(layer).__name__ for layer in network.modules()):
         return network
     plainer = copy.deepcopy(network)
@@ -477,7 +477,7 @@ def drawn_weights(make: Callable[[], nn.Module], call: Callable[[nn.Module], Any
             },
             f"{name} of the last layer are drawn anew": not np.array_equal(drawn[0], drawn[1]),
         }
-    # Of each hidden layer: numbers of the order of 1 come out as such.
+    # For each hidden layer: inputs of the order of 1 give outputs of the order of 1.
     sizes = np.mean(before, axis=0) if before and before[0] else np.zeros(1)
     facts["mean size of hidden weights, times the root of what comes in"] = [float(sizes.min()), float(sizes.max())]
     return facts
@@ -596,7 +596,7 @@ class FlatCritic(SmallCritic):
 class KnownNoise:
     """A fake `OUNoise` that gives known samples, and counts."""
 
-    # Of the class, so that a property of the submission's own class does not come before them.
+    # Attributes of the class, so that a property of the submission's own class does not hide them.
     mu = theta = sigma = state = None
 
     def __init__(self, size: int, *others: Any, **named: Any) -> None:
@@ -704,7 +704,7 @@ def flat_values(submitted) -> bool:
 
 
 def follows_the_other_way(submitted) -> bool:
-    """Return whether the submission's τ is what stays of a target, not what comes: its default tells."""
+    """Return whether the submission's τ is the share of a target that stays; its default value shows this."""
     with quietly():
         return inspect.signature(submitted.DDPGAgent.__init__).parameters["tau"].default > 0.5
     return False
@@ -749,7 +749,7 @@ def new_agent(submitted, env: Any, flat: bool | None = None, **options: Any) -> 
     for number_of, name in enumerate(("actor", "actor_target", "critic", "critic_target"), start=1):
         kind, sizes = (classes["Actor"], [obs_dim, act_dim]) if "actor" in name else (classes["Critic"], [obs_dim + act_dim])
         network: Any = getattr(agent, name, None)
-        # The agent's own, if it is a network by itself: it may have noted its parameters.
+        # Keep the agent's own network if it is usable: the agent may have stored its parameters.
         if (
             type(network) is not kind
             or network.sizes != sizes
@@ -1550,7 +1550,7 @@ def testing(submitted, observations: list[np.ndarray], rewards: list[np.ndarray]
 
 
 class Heard(Still):
-    """An environment that keeps what it is told to do."""
+    """An environment that records the actions it receives."""
 
     def step(self, action) -> tuple[np.ndarray, float, bool, bool, dict]:
         self.heard = np.array(to_plain(action), np.float64).ravel()
@@ -1568,7 +1568,7 @@ def converted(convert: Callable[[np.ndarray], Any], actions: np.ndarray) -> tupl
 def units(
     submitted, low: list[float], high: list[float], actions: np.ndarray | None = None, own: np.ndarray | None = None
 ) -> dict:
-    """Map actions there, or back, or both; report what comes, and what the environment is told by `step`."""
+    """Map actions there, or back, or both; report the results, and the action that `step` passes to the environment."""
     env = Heard(2, low, high)
     wrapped = submitted.ActionNormalizer(env)
     facts: dict[str, Any] = {}
@@ -1810,27 +1810,74 @@ def followed_by(first: list[np.ndarray], now: list[np.ndarray], towards: list[np
 # Learning
 
 
+class Push(gym.Env):
+    """A tiny environment: a point in `d` dimensions that should move to the origin and stay there.
+
+    A step adds the action to the position and clips it to [-2, 2]. The reward is minus the mean over the axes of the squared
+    position. An episode starts uniformly in [-1, 1], has LENGTH steps, and is truncated. Zero actions return -1.3 on average.
+    """
+
+    LENGTH = 4
+
+    def __init__(self, d: int) -> None:
+        self.observation_space = gym.spaces.Box(-2.0, 2.0, (d,), np.float32)
+        self.action_space = gym.spaces.Box(-1.0, 1.0, (d,), np.float32)
+        self.place, self.steps = np.zeros(d), 0
+        self.returns: list[float] = []
+
+    def reset(self, *, seed=None, options=None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed)
+        self.place, self.steps = self.np_random.uniform(-1.0, 1.0, self.place.shape), 0
+        return self.place.astype(np.float32), {}
+
+    def step(self, action) -> tuple[np.ndarray, float, bool, bool, dict]:
+        self.place = moved(self.place, np.asarray(to_plain(action), np.float64))
+        reward = -float((self.place**2).mean())
+        if self.steps == 0:
+            self.returns.append(0.0)
+        self.returns[-1] += reward
+        self.steps += 1
+        return self.place.astype(np.float32), reward, False, self.steps >= self.LENGTH, {}
+
+
+def moved(place: np.ndarray, action: np.ndarray) -> np.ndarray:
+    """Return the positions `[..., d]` of points after their actions `[..., d]`."""
+    if action.shape != place.shape:
+        raise ValueError(f"the environment was given an action of shape {list(action.shape)}, not {list(place.shape)}")
+    return np.clip(place + np.clip(action, -1.0, 1.0), -2.0, 2.0)
+
+
 class LearningActor(nn.Module):
-    """A smaller fake `Actor`, which learns faster."""
+    """A fake `Actor` of one layer, which learns in a few updates. At first, it pushes the point away from the origin."""
 
     def __init__(self, in_dim: int, out_dim: int, *others: Any, **named: Any) -> None:
         nn.Module.__init__(self)
-        self.hidden1, self.hidden2, self.out = nn.Linear(in_dim, HIDDEN), nn.Linear(HIDDEN, HIDDEN), nn.Linear(HIDDEN, out_dim)
+        self.out = nn.Linear(in_dim, out_dim)
+        with torch.no_grad():
+            self.out.weight.copy_(AWAY * torch.eye(out_dim, in_dim))
+            self.out.bias.zero_()
 
     def forward(self, state: Tensor) -> Tensor:
-        return torch.tanh(self.out(torch.relu(self.hidden2(torch.relu(self.hidden1(state))))))
+        return torch.tanh(self.out(state))
 
 
 class LearningCritic(nn.Module):
-    """A smaller fake `Critic`."""
+    """A fake `Critic`: a linear function of the products of any two inputs, which learns in a few updates.
+
+    At first, it prefers actions that push the point away, so an actor that follows an untrained critic gets worse.
+    """
 
     def __init__(self, in_dim: int, *others: Any, **named: Any) -> None:
         nn.Module.__init__(self)
-        self.hidden1, self.hidden2, self.out = nn.Linear(in_dim, HIDDEN), nn.Linear(HIDDEN, HIDDEN), nn.Linear(HIDDEN, 1)
+        self.out = nn.Linear(in_dim * in_dim, 1)
+        d = in_dim // 2
+        with torch.no_grad():
+            self.out.weight.copy_(AWAY * torch.eye(in_dim).roll(d, 1).triu().reshape(1, -1))
+            self.out.bias.zero_()
 
     def forward(self, state: Tensor, action: Tensor) -> Tensor:
-        value = torch.relu(self.hidden1(torch.cat((state, action), dim=-1)))
-        return self.out(torch.relu(self.hidden2(value)))
+        both = torch.cat((state, action), dim=-1)
+        return self.out((both.unsqueeze(-1) * both.unsqueeze(-2)).flatten(-2))
 
 
 class LearningCriticOfOneAxis(LearningCritic):
@@ -1841,45 +1888,43 @@ class LearningCriticOfOneAxis(LearningCritic):
 
 
 def learn(submitted, num_frames: int, seed: int, d: int = 1) -> dict:
-    """Train your agent with small networks on PointMass; return the actor's weights, and returns, which decide nothing."""
+    """Train your agent with tiny networks on `Push`; return the actor's weights, and returns, which decide nothing."""
     torch.manual_seed(seed)
     np.random.seed(seed)
-    recorded = gym.wrappers.RecordEpisodeStatistics(utils.PointMass(d), buffer_length=10_000)
-    recorded.reset(seed=seed)
-    env = normalised(submitted, recorded)
+    world = Push(d)
+    world.reset(seed=seed)
+    env = normalised(submitted, world)
     critic_class = LearningCriticOfOneAxis if flat_values(submitted) else LearningCritic
-    small = {"Actor": LearningActor, "Critic": critic_class}
-    with fake_names(submitted, {name: with_own_methods(submitted, name, stand_in) for name, stand_in in small.items()}):
-        tau = 1 - 0.02 if follows_the_other_way(submitted) else 0.02
-        agent = submitted.DDPGAgent(env, 10_000, 64, 0.15, 0.2, gamma=0.95, tau=tau, initial_random_steps=300)
+    tiny = {"Actor": LearningActor, "Critic": critic_class}
+    with fake_names(submitted, {name: with_own_methods(submitted, name, stand_in) for name, stand_in in tiny.items()}):
+        tau = 1 - 0.1 if follows_the_other_way(submitted) else 0.1
+        agent = submitted.DDPGAgent(env, 1000, 32, 0.15, 0.2, gamma=0.5, tau=tau, initial_random_steps=40)
         for optimizer in (agent.actor_optimizer, agent.critic_optimizer):
             for group in optimizer.param_groups:
-                group["lr"] *= 3
+                group["lr"] *= 150
         agent._plot = lambda *told, **named: None
         with contextlib.redirect_stdout(io.StringIO()):
             agent.train(num_frames, plotting_interval=num_frames + 1)
-    weights = dict(zip(ARRAYS, (to_plain(value) for value in agent.actor.parameters()), strict=True))
-    return {"weights": weights, "returns": [float(value) for value in list(recorded.return_queue)[:MAX_CURVE]]}
+    weights = {"weight": to_plain(agent.actor.out.weight), "bias": to_plain(agent.actor.out.bias)}
+    return {"weights": weights, "returns": world.returns}
 
 
-def play(submitted, weights: dict[str, np.ndarray], seed: int, episodes: int = 50, d: int = 1) -> dict:
-    """Return the mean return of an actor with these weights, without noise. Run without any submission."""
-    trained = TrainedActor({name: np.asarray(value) for name, value in weights.items()})
-    env, total = utils.PointMass(d), 0.0
-    for episode in range(episodes):
-        state, _ = env.reset(seed=seed + 1000 if episode == 0 else None)
-        truncated = False
-        while not truncated:
-            state, reward, _, truncated, _ = env.step(trained(state))
-            total += float(reward)
-    return {"mean return": total / episodes}
+def play(submitted, weights: dict[str, np.ndarray]) -> dict:
+    """Return the mean return on `Push` of an actor with these weights, without noise. Run without any submission."""
+    weight, bias = (np.asarray(weights[name], np.float64) for name in ("weight", "bias"))
+    place = np.stack(np.meshgrid(*[STARTS] * len(bias)), axis=-1).reshape(-1, len(bias))
+    total = np.zeros(len(place))
+    for _ in range(Push.LENGTH):
+        place = moved(place, np.tanh(place @ weight.T + bias))
+        total -= (place**2).mean(axis=1)
+    return {"mean return": float(total.mean())}
 
 
 # The trained actor
 
 
 def score(submitted, file: np.ndarray, seeds: list[int]) -> dict:
-    """Return the returns of a trained actor that was handed in, uint8 `[bytes]`. Run without any submission."""
+    """Return the returns of a submitted trained actor, uint8 `[bytes]`. Run without any submission."""
     try:
         return {"returns": evaluate(load_actor(file.tobytes()), seeds)}
     except ValueError as error:

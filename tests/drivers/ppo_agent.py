@@ -21,8 +21,6 @@ from torch import Tensor, nn
 import training
 import utils
 from grader.sandbox.facts import (
-    HIDDEN,
-    MAX_CURVE,
     LinearLayers,
     describe_kind,
     fake_names,
@@ -42,6 +40,8 @@ NOT_STARTED = "test_advantages:"  # how the error of the stub begins
 SAMPLES = 4000
 RATE = 0.5  # of an optimizer that moves nothing
 KEYS = ("state", "action", "log_prob", "advantage", "value_target")
+AWAY = 0.5  # the initial weight of a learning check: it pushes the point away from the origin
+STARTS = (np.arange(9) - 4) / 4.5  # the positions on each axis from which a trained actor plays
 
 
 class _Plain(utils.PlainAdam):
@@ -987,7 +987,7 @@ def forms_in_memory(memory: Any) -> Iterator[str]:
 
 
 def ends_told(terminal: Any, truncated: Any) -> list:
-    """Return what is told of ends: nothing if there are none, one bool where all environments are alike."""
+    """Return the arguments about ends: none if there are no ends, one bool if all environments are alike."""
     if not (np.any(terminal) or np.any(truncated)):
         return []
     return [bool(np.all(flags)) if np.all(flags) == np.any(flags) else np.array(flags) for flags in (terminal, truncated)]
@@ -1528,76 +1528,102 @@ def watched(name: str, function: Callable, wanted: str, is_usable: Callable[...,
 # Learning
 
 
+class Push(gym.Env):
+    """A tiny environment: a point in `d` dimensions that should move to the origin and stay there.
+
+    A step adds the action to the position and clips it to [-2, 2]. The reward is minus the mean over the axes of the squared
+    position. An episode starts uniformly in [-1, 1], has LENGTH steps, and is truncated. Zero actions return -1.3 on average.
+    """
+
+    LENGTH = 4
+
+    def __init__(self, d: int) -> None:
+        self.observation_space = gym.spaces.Box(-2.0, 2.0, (d,), np.float32)
+        self.action_space = gym.spaces.Box(-1.0, 1.0, (d,), np.float32)
+        self.place, self.steps = np.zeros(d), 0
+
+    def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed)
+        self.place, self.steps = self.np_random.uniform(-1.0, 1.0, self.place.shape), 0
+        return self.place.astype(np.float32), {}
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict]:
+        self.place = moved(self.place, np.asarray(action, np.float64))
+        self.steps += 1
+        return self.place.astype(np.float32), -float((self.place**2).mean()), False, self.steps >= self.LENGTH, {}
+
+
+def moved(place: np.ndarray, action: np.ndarray) -> np.ndarray:
+    """Return the positions `[..., d]` of points after their actions `[..., d]`."""
+    if action.shape != place.shape:
+        raise ValueError(f"the environment was given an action of shape {list(action.shape)}, not {list(place.shape)}")
+    return np.clip(place + np.clip(action, -1.0, 1.0), -2.0, 2.0)
+
+
 class LearningActor(nn.Module):
-    """A fake `Actor`, so that the grader can play what it has learned."""
+    """A fake `Actor` of one layer, which learns in a few updates. At first, it pushes the point away from the origin."""
 
     def __init__(self, obs_dim: int, n: int, window_length: int = 1, *others: Any, **named: Any) -> None:
         nn.Module.__init__(self)
-        size = window_length * obs_dim
-        self.layers = nn.Sequential(
-            nn.Linear(size, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, n)
-        )
+        self.mean = nn.Linear(window_length * obs_dim, n)
         self.log_sigma = nn.Parameter(torch.full((n,), -0.5))
+        with torch.no_grad():
+            self.mean.weight.zero_()
+            self.mean.weight[:, -obs_dim:] = AWAY * torch.eye(n, obs_dim)  # of the newest observation
+            self.mean.bias.zero_()
 
     def forward(self, state: Tensor) -> tuple[Tensor, Tensor]:
-        mu = self.layers(state.flatten(start_dim=1))
+        mu = self.mean(state.flatten(start_dim=1))
         return mu, self.log_sigma + torch.zeros_like(mu)
 
 
 class LearningCritic(nn.Module):
-    """A fake `Critic`."""
+    """A fake `Critic` of one layer, on the squares of the state."""
 
     def __init__(self, obs_dim: int, window_length: int = 1, *others: Any, **named: Any) -> None:
         nn.Module.__init__(self)
-        size = window_length * obs_dim
-        self.layers = nn.Sequential(
-            nn.Linear(size, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, 1)
-        )
+        self.value = nn.Linear(window_length * obs_dim, 1)
 
     def forward(self, state: Tensor) -> Tensor:
-        return self.layers(state.flatten(start_dim=1))
+        return self.value(state.flatten(start_dim=1).square())
 
 
 def learn(submitted, steps: int, seed: int, num_envs: int, d: int = 1, window_length: int = 1) -> dict:
-    """Train your agent on PointMass; return the weights of its actor, and scores, which decide nothing."""
+    """Train your agent with tiny networks on `Push`; return the weights of its actor, and scores, which decide nothing."""
     torch.manual_seed(seed)
     np.random.seed(seed)
-    small = {"Actor": LearningActor, "Critic": LearningCritic}
-    with fake_names(submitted, {name: with_own_methods(submitted, name, stand_in) for name, stand_in in small.items()}):
+    tiny = {"Actor": LearningActor, "Critic": LearningCritic}
+    with fake_names(submitted, {name: with_own_methods(submitted, name, stand_in) for name, stand_in in tiny.items()}):
         agent = submitted.PPOAgent(
-            2 * d,
+            d,
             d,
             num_envs=num_envs,
             window_length=window_length,
-            episodes_per_update=8,
+            gamma=0.5,
+            episodes_per_update=16,
             batch_size=64,
-            learning_rate=3e-3,
+            learning_rate=0.1,
             seed=seed,
         )
         with contextlib.redirect_stdout(io.StringIO()):
             if num_envs == 1:
-                scores = training.fit(agent, utils.PointMass(d), steps, seed=seed)
+                scores = training.fit(agent, Push(d), steps, seed=seed)
             else:
-                envs = gym.vector.SyncVectorEnv([lambda: utils.PointMass(d)] * num_envs)
+                envs = gym.vector.SyncVectorEnv([lambda: Push(d)] * num_envs)
                 scores = training.fit_vector(agent, envs, steps, seed=seed)
-    weights = [to_plain(value) for value in agent.actor.layers.parameters()]
-    return {"weights": weights, "scores": [float(value) for value in scores[:MAX_CURVE]]}
+    weights = {"weight": to_plain(agent.actor.mean.weight), "bias": to_plain(agent.actor.mean.bias)}
+    return {"weights": weights, "scores": [float(value) for value in scores]}
 
 
-def play(submitted, weights: list[np.ndarray], seed: int, episodes: int = 50, d: int = 1, window_length: int = 1) -> dict:
-    """Return the mean return of an actor with these weights, which does not explore. Run without any submission."""
-    network = LearningActor(2 * d, d, window_length)
-    with torch.no_grad():
-        for value, given in zip(network.layers.parameters(), weights, strict=True):
-            value.copy_(float32(given))
-    envs = utils.PointMassVector(episodes, d)
-    observation, _ = envs.reset(seed=seed + 1000)
-    seen = [np.zeros_like(observation)] * (window_length - 1)
-    total = np.zeros(episodes)
-    for _ in range(utils.PointMass.EPISODE_LENGTH):
-        seen.append(observation)
-        with torch.no_grad():
-            action, _ = network(float32(np.stack(seen[-window_length:], axis=1)))
-        observation, reward, *_ = envs.step(action.numpy())
-        total += reward
+def play(submitted, weights: dict[str, np.ndarray]) -> dict:
+    """Return the mean return on `Push` of an actor with these weights, which does not explore. Run without any submission."""
+    weight, bias = (np.asarray(weights[name], np.float64) for name in ("weight", "bias"))
+    d = len(bias)
+    place = np.stack(np.meshgrid(*[STARTS] * d), axis=-1).reshape(-1, d)
+    state = np.zeros((len(place), weight.shape[1]))  # a window, the newest observation last
+    total = np.zeros(len(place))
+    for _ in range(Push.LENGTH):
+        state = np.concatenate((state[:, d:], place), axis=1)
+        place = moved(place, state @ weight.T + bias)
+        total -= (place**2).mean(axis=1)
     return {"mean return": float(total.mean())}

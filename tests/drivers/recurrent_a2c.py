@@ -13,7 +13,7 @@ import io
 import itertools
 import types
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -62,7 +62,6 @@ for _name in ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "ASGD", "NAdam",
 
 UNITS = 128
 LAYERS = ("conv0", "conv1", "conv2", "hid", "rnn", "logits", "state_value")
-GAMES, COLUMNS = 16, 17  # of a rollout in the learning checks
 STEEPEST = 5.0  # of an activation function
 PIXELS = (1, 4, 4)
 RETURNED = "new_state, (logits, state_value)"
@@ -275,8 +274,8 @@ class TableAgent(nn.Module):
         remembers: Whether what it is given as its memory, and how it is called, is what is looked
             at. If not, any memory will do, and `step` has a gradient too: that is another question.
 
-    The observation of game b in column t is full of the number b · T + t. The memory tells which
-    observations went into it, newer ones more.
+    The observation of game b in column t is full of the number b · T + t. The memory shows which
+    observations went into it; newer ones have more weight.
 
     Attributes:
         heard: The memory before each observation, h and c, `[B, T, 2]`.
@@ -577,10 +576,10 @@ def losses(
 
 
 def far_apart(submitted, logits: np.ndarray, values: np.ndarray, actions: np.ndarray, rewards: np.ndarray) -> dict:
-    """Report what becomes of a policy that is all but certain: the softmax of some logits is 0 in float32.
+    """Report the results for an almost deterministic policy: the softmax of some logits is 0 in float32.
 
-    In the last column it matters for the entropy alone, so that what is wrong there is not told of
-    the policy loss as well.
+    In the last column this matters only for the entropy, so a mistake there is not reported for
+    the policy loss, too.
     """
     trainer = Trainer(submitted, None)
     rollout = {"actions": actions, "rewards": rewards, "is_not_done": np.ones(rewards.shape, bool)}
@@ -799,7 +798,7 @@ def kind(loss: Any) -> str:
 
 
 class Broken(Exception):
-    """What a piece of a submission did that the others cannot go on with, in a student's words."""
+    """A part of a submission did something with which the other parts cannot go on; the text is for students."""
 
 
 @contextlib.contextmanager
@@ -965,38 +964,115 @@ class AsYours(nn.Module):
             return self(prev_state, torch.as_tensor(np.asarray(obs_t), dtype=torch.float32))
 
 
-TASKS: dict[str, Callable[..., Any]] = {"cue": functools.partial(utils.CueVector, length=5), "metronome": utils.MetronomeVector}
+class Cue(utils.CueVector):
+    """Cue with games of two steps: the first shows the cue, the second asks for it.
+
+    The cue of each game is the opposite of that of the game before: whoever carries the memory over
+    an end learns the opposite.
+    """
+
+    def __init__(self, num_envs: int) -> None:
+        super().__init__(num_envs, length=2)
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._right = self.np_random.integers(2, size=self.num_envs)
+
+    def _draw(self, begins: np.ndarray) -> None:
+        self._right = np.where(begins, 1 - self._right, self._right)
+
+
+class Metronome(utils.MetronomeVector):
+    """Metronome with games of one to three steps. A beat earns 1 in the third, which one in three reaches; others cost 1/2.
+
+    The best mean return is 1/3. Who does not know the step does best to wait, which gets 0.
+    """
+
+    def _draw(self, begins: np.ndarray) -> None:
+        self._lengths[begins] = self.np_random.integers(1, 4, size=np.count_nonzero(begins))
+
+    def _move(self, actions: Any) -> np.ndarray:
+        return np.where(np.asarray(actions) == 1, np.where(self._steps == 2, 1.0, -0.5), 0.0)
+
+
+class Task(NamedTuple):
+    """A task of the learning checks.
+
+    Attributes:
+        obs_dim: Numbers in an observation.
+        games: Games in parallel. With fewer in Cue, an agent without memory may learn a memory by chance.
+        columns: Columns of a rollout. Rollouts begin at every step of a game.
+        enough: Training stops once the mean reward of an episode is at least this in two rollouts in a row.
+    """
+
+    world: type[utils.CueVector] | type[utils.MetronomeVector]
+    obs_dim: int
+    games: int
+    columns: int
+    enough: float
+
+
+TASKS = {
+    "cue": Task(Cue, obs_dim=3, games=256, columns=6, enough=0.8),
+    "metronome": Task(Metronome, obs_dim=1, games=128, columns=9, enough=0.2),
+}
+SMALL = 16  # units of the small agent
 
 
 def small_agent(task: str) -> nn.Module:
-    """Return an agent with a small memory for Cue or Metronome."""
-    return utils.SmallRecurrentAgent(TASKS[task](1).single_observation_space.shape[0], 2)
+    """Return an agent for Cue or Metronome whose memory tells enough, but which does not use it yet.
+
+    Each unit of the memory adds up something, and none forgets. In Metronome, each grows at a pace
+    of its own. In Cue, each takes some of the first observation, after which the first unit closes
+    the others.
+    """
+    agent = utils.SmallRecurrentAgent(TASKS[task].obs_dim, 2, units=SMALL)
+    paces = torch.linspace(-1, 1, SMALL)
+    with torch.no_grad():
+        for parameter in agent.parameters():
+            parameter.zero_()
+        input_gate, forget_gate, candidate, output_gate = agent.rnn.bias_ih.chunk(4)
+        input_gate.fill_(3)
+        forget_gate.fill_(5)
+        output_gate.fill_(3)
+        if task == "metronome":
+            candidate.copy_(paces)
+        else:
+            candidate[0] = 2
+            agent.rnn.weight_ih.chunk(4)[2][1:, 0] = paces[1:]
+            agent.rnn.weight_hh.chunk(4)[0][1:, 0] = -10
+    return agent
 
 
 def learn(submitted, task: str, seed: int, updates: int) -> dict:
-    """Train a small agent on Cue or Metronome with your function; return its weights, and rewards, which decide nothing."""
+    """Train a small agent on Cue or Metronome with your function; return its weights, and rewards, which decide nothing.
+
+    Args:
+        updates: At most so many; training stops once the agent does well.
+    """
     torch.manual_seed(seed)
     np.random.seed(seed)
-    agent = small_agent(task)
+    agent, settings = small_agent(task), TASKS[task]
     trained = AsYours(agent, returns_columns(submitted))
-    pool = EnvPool(trained, TASKS[task](GAMES), seed=seed)
-    place(submitted, trained, utils.PlainAdam(list(agent.parameters()), lr=5e-3, eps=1e-5, max_grad_norm=0.5), 2)
-    rewards = []
-    for _ in range(updates):
+    pool = EnvPool(trained, settings.world(settings.games), seed=seed)
+    place(submitted, trained, utils.PlainAdam(list(agent.parameters()), lr=0.05, eps=1e-5), 2)
+    rewards: list[float] = []
+    while len(rewards) < updates and (len(rewards) < 2 or min(rewards[-2:]) < settings.enough):
         memory = pool.prev_memory_states
-        rollout = pool.interact(COLUMNS)
-        train(submitted, *rollout, memory)
+        rollout = pool.interact(settings.columns)
+        # Before your function, which may change the arrays.
         rewards.append(float(rollout[2].sum() / max((~rollout[3]).sum(), 1)))
+        train(submitted, *rollout, memory)
     return {"weights": {name: to_plain(value) for name, value in agent.state_dict().items()}, "reward of an episode": rewards}
 
 
-def play(submitted, task: str, weights: dict[str, np.ndarray], seed: int, ticks: int = 200) -> dict:
+def play(submitted, task: str, weights: dict[str, np.ndarray], seed: int, ticks: int = 12) -> dict:
     """Return the mean return of whole episodes of an agent with these weights. Run without any submission."""
     torch.manual_seed(seed)
     agent = small_agent(task)
     agent.load_state_dict({name: float32(value) for name, value in weights.items()})
-    pool = EnvPool(agent, TASKS[task](GAMES), seed=seed + 1000)
-    _, _, rewards, is_not_done = pool.interact(ticks)
+    pool = EnvPool(agent, TASKS[task].world(256), seed=seed + 1000)
+    _, _, rewards, is_not_done = pool.interact(ticks + 1)
     # Every game has just begun at first; what an unfinished last episode has earned does not count.
     totals = []
     for game_rewards, game_mask in zip(rewards, is_not_done, strict=True):
@@ -1005,7 +1081,7 @@ def play(submitted, task: str, weights: dict[str, np.ndarray], seed: int, ticks:
     return {"mean return": float(np.mean(totals))}
 
 
-# The trained agent: `referee` holds the games, in a process without student code, and is told what `act` wants to do in them.
+# The trained agent: `referee` holds the games, in a process without student code, and receives the actions of `act`.
 
 
 def referee(submitted, seeds: list[int]) -> Generator[np.ndarray, np.ndarray, dict]:
@@ -1026,7 +1102,7 @@ def referee(submitted, seeds: list[int]) -> Generator[np.ndarray, np.ndarray, di
 
 
 def act(submitted, file: np.ndarray, games: int, seed: int) -> Generator[np.ndarray | None, np.ndarray, None]:
-    """Let your agent, with the weights of the file that was handed in, uint8 `[bytes]`, play these games."""
+    """Let your agent, with the weights of the submitted file, uint8 `[bytes]`, play these games."""
     agent = trained_agent.load_agent(file.tobytes(), submitted.SimpleRecurrentAgent((1, 42, 42), 14))
     player = trained_agent.player(agent, games, seed)
     actions = next(player)

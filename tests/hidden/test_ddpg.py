@@ -256,13 +256,13 @@ def test_beyond_the_range(student):
 
 @points(1, question="learning")
 def test_learns_in_two_dimensions(student, kit):
-    """After 1800 steps on PointMass(2), a small actor moves the point to the origin and stops."""
+    """The same in two dimensions: after 120 steps, the actor pushes a point to the origin; two tries."""
     returns, seeds = [], student.seeds(2)
     for seed in seeds:
-        facts = student.call("learn", num_frames=1800, seed=seed, d=2)
+        facts = student.call("learn", num_frames=120, seed=seed, d=2)
         student.curve(f"return of an episode, seed {seed}", facts.get("returns"), LEARNED)
-        returns.append(kit.call("play", weights=facts["weights"], seed=seed, d=2)["mean return"])
+        returns.append(kit.call("play", weights=facts["weights"])["mean return"])
         if returns[-1] >= LEARNED:
             return
     tried = " and ".join(map(str, seeds))
-    raise AssertionError(f"mean return {returns} (seeds {tried}), expected {LEARNED} or more; zero actions return -10")
+    raise AssertionError(f"mean return {returns} (seeds {tried}), expected {LEARNED} or more; zero actions return -1.3")

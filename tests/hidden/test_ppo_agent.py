@@ -17,7 +17,7 @@ def test_other_lengths(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.bootstrap")
 def test_other_last_steps(student):
-    """An episode that goes on; five arguments only; another episode next; a time limit."""
+    """An episode that goes on; a call with five arguments; two episodes in a row; a time limit."""
     student.expect("goes_on_and_is_told_so", only("advantage of the last step"))
     student.expect("five_arguments_and_an_end", only("advantage of the last step"))
     name = "advantages of truncated steps that depend on the next row"
@@ -46,19 +46,19 @@ def test_only_truncated(student):
 
 @points(1, question="test_advantages")
 def test_finds_drafts_that_lose_the_last_error(student):
-    """Your test passes correct estimators; it fails the draft and others without the last δ."""
+    """Your test accepts correct estimators; it rejects the draft and others without the last δ."""
     student.expect("drafts_that_lose_the_last_error")
 
 
 @points(1, question="test_advantages")
 def test_finds_wrong_bootstraps(student):
-    """Your test passes correct estimators; it fails wrong values after the last step."""
+    """Your test accepts correct estimators; it rejects wrong values after the last step."""
     student.expect("drafts_that_bootstrap_wrongly")
 
 
 @points(1, question="test_advantages")
 def test_finds_estimators_with_half_of_the_ends(student):
-    """Your test passes correct estimators; it fails those that ignore or confuse ends."""
+    """Your test accepts correct estimators; it rejects those that ignore or confuse ends."""
     student.expect("drafts_with_half_of_the_ends")
 
 
@@ -275,12 +275,12 @@ def test_other_steps_of_the_optimizer(student):
 
 @points(1, question="learning")
 def test_learns_in_one_environment(student, kit):
-    """One environment, windows of two observations, two dimensions."""
+    """The same in one environment, with windows of two observations, in two dimensions, in 512 steps; two tries."""
     seeds, returns = student.seeds(2), []
     for seed in seeds:
-        facts = student.call("learn", steps=8_000, seed=seed, num_envs=1, d=2, window_length=2)
-        returns.append(kit.call("play", weights=facts["weights"], seed=seed, d=2, window_length=2)["mean return"])
+        facts = student.call("learn", steps=512, seed=seed, num_envs=1, d=2, window_length=2)
+        returns.append(kit.call("play", weights=facts["weights"])["mean return"])
         if returns[-1] >= LEARNED:
             return
     tried = " and ".join(map(str, seeds))
-    raise AssertionError(f"mean return {returns} (seeds {tried}), expected {LEARNED} or more; zero actions return -10")
+    raise AssertionError(f"mean return {returns} (seeds {tried}), expected {LEARNED} or more; zero actions return -1.3")

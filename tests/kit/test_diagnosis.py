@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader import answers
-from grader.answers import AS_THE_OTHER, UNPREDICTABLE, Mistake, MistakePair
+from grader.answers import UNPREDICTABLE, Mistake, MistakePair
 from grader.assignment import AssignmentFiles, HintVisibility
+from grader.judge.compare import Tolerance
 from grader.judge.diagnosis import choose_hints, diagnose, find_fitting_mistakes
-from grader.judge.evidence import Evidence, subsample_arrays
+from grader.judge.evidence import Evidence, WrongAnswerEvidence, settle, subsample_arrays
 from grader.judge.failure import CheckFailed
 from grader.judge.run import Grader
 from grader.platforms.gradescope import report as gradescope
@@ -258,15 +259,111 @@ def test_numbers_tell_a_part_even_where_another_fault_comes_in_between() -> None
 
 def test_a_recorded_pair_is_told() -> None:
     """Catches: two mistakes of which neither shows its own number anywhere, because both change it."""
-    pair = MistakePair.of(LEFT, RIGHT, {"a": {"got": 7}, "b": AS_THE_OTHER, "c": None})
-    assert pair.shows == {"a": {"got": 7}, "b": {"got": 3}}
-    found = diagnose([LEFT, RIGHT], seen(a=7, b=3, c=None), [pair])
+    pair = MistakePair.of(LEFT, RIGHT, {"b": {"got": 7}, "c": None})
+    assert pair.shows == {"a": {"got": 1}, "b": {"got": 7}}
+    found = diagnose([LEFT, RIGHT], seen(a=1, b=7, c=None), [pair])
     assert {check: suspicion.hints for check, suspicion in found.items()} == dict.fromkeys(
         "ab", ("hint of left", "hint of right")
     )
     assert not found["a"].certain
-    assert diagnose([LEFT, RIGHT], seen(a=7, b=9, c=None), [pair]) == {}
-    assert diagnose([LEFT, RIGHT], seen(a=7, b=4, c=None), [pair]) == {}
+    assert diagnose([LEFT, RIGHT], seen(a=1, b=9, c=None), [pair]) == {}
+    assert diagnose([LEFT, RIGHT], seen(a=3, b=7, c=None), [pair]) == {}
+
+
+def test_what_both_change_and_nothing_records_may_be_anything() -> None:
+    """Catches: a pair that is not recognised, because only its most telling check is stored."""
+    left, right = mistake("left", a=1, b=2, c=3), mistake("right", b=3, c=4)
+    pair = MistakePair.of(left, right, {"b": {"got": 7}})
+    assert pair.shows == {"a": {"got": 1}, "b": {"got": 7}, "c": UNPREDICTABLE}
+    assert "c" in diagnose([], seen(a=1, b=7, c=8), [pair])
+    assert diagnose([], seen(a=1, b=7, c=None), [pair]) == {}
+    assert diagnose([], seen(a=1, b=7), [MistakePair.of(left, right, {})])["a"].hints == ("hint of left", "hint of right")
+
+
+# Answers that are compared part by part
+
+
+FACTS: dict[str, Any] = {"loss": np.array([0.5, 1.5]), "seeds": [1, 2], "steps": 3}
+FACTS["form"] = {"dtype": "float32", "shape": "[2]"}
+SEEDS: dict[str, Any] = {"seeds": [7, 7]}
+STEPS: dict[str, Any] = {"steps": 4}
+LOSS: dict[str, Any] = {"loss": np.array([2.5, 3.25])}
+
+
+def saw(case: str = "case", **wrong: Any) -> CheckFailed:
+    """Return the failure of a check that saw these wrong facts."""
+    evidence = WrongAnswerEvidence(case, FACTS, FACTS | wrong, None, Tolerance(1e-4, 1e-5))
+    return CheckFailed(Outcome.FAILED, "", evidence=evidence)
+
+
+def changes(name: str, case: str = "case", **wrong: Any) -> Mistake:
+    return Mistake(name, "question", f"hint of {name}", {"check": saw(case, **wrong).evidence.record()})
+
+
+def hints_of(mistakes: list[Mistake], **checks: CheckFailed | None) -> dict[str, tuple[str, ...]]:
+    return {check: suspicion.hints for check, suspicion in diagnose(mistakes, checks).items()}
+
+
+def test_two_mistakes_in_one_check() -> None:
+    """Catches: silence where one check sees two mistakes, each in facts that the other leaves right."""
+    known = [changes("seed", **SEEDS), changes("step", **STEPS), changes("loss", **LOSS)]
+    assert hints_of(known, check=saw(**SEEDS, **STEPS)) == {"check": ("hint of seed", "hint of step")}
+    assert hints_of(known, check=saw(**LOSS, **STEPS)) == {"check": ("hint of step", "hint of loss")}
+    assert hints_of(known, check=saw(**STEPS)) == {"check": ("hint of step",)}
+
+
+def test_facts_within_facts() -> None:
+    """A wrong shape and a wrong dtype are two parts of a form."""
+    known = [changes("dtype", form=FACTS["form"] | {"dtype": "int64"}), changes("shape", form=FACTS["form"] | {"shape": "[3]"})]
+    assert hints_of(known, check=saw(form={"dtype": "int64", "shape": "[3]"}))["check"] == ("hint of dtype", "hint of shape")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        SEEDS | {"steps": 5},  # one of the two in another way
+        SEEDS | STEPS | {"loss": np.array([9.0, 9.0])},  # more is wrong than both explain
+        {"seeds": [8, 8]},
+        {"loss": np.array([2.5, 3.25]), "steps": 5},
+    ],
+)
+def test_facts_that_no_mistake_explains(wrong: dict[str, Any]) -> None:
+    """Catches: an accusation by some facts of an answer, of which True, False and small integers say little."""
+    assert hints_of([changes("seed", **SEEDS), changes("step", **STEPS)], check=saw(**wrong)) == {}
+
+
+def test_a_right_fact_speaks_against_a_mistake() -> None:
+    """Catches: a mistake that is named although a fact is right which it makes wrong."""
+    both = changes("both", **SEEDS, **STEPS)
+    assert hints_of([both], check=saw(**SEEDS, **STEPS)) == {"check": ("hint of both",)}
+    assert hints_of([both, changes("loss", **LOSS)], check=saw(**SEEDS, **LOSS)) == {}
+
+
+def test_facts_of_another_case() -> None:
+    """Catches: facts of two cases taken for parts of one answer; a check stops at the first case that is wrong."""
+    known = [changes("seed", **SEEDS), changes("step", case="other", **STEPS)]
+    assert hints_of(known, check=saw(**SEEDS, **STEPS)) == {}
+    assert hints_of(known, check=saw("other", **STEPS)) == {"check": ("hint of step",)}
+
+
+def test_a_fact_that_chance_decides() -> None:
+    """What differs between two runs is no evidence, but the other facts of the same answer are."""
+    first, second = saw(**STEPS, loss=np.array([1.0, 7.0])), saw(**STEPS, loss=np.array([7.0, 1.0]))
+    by_chance = Mistake("chance", "question", "hint", {"check": settle(first.evidence, second.evidence.record())})
+    assert hints_of([by_chance], check=saw(**STEPS, loss=np.array([3.0, 4.0]))) == {"check": ("hint",)}
+    assert hints_of([by_chance], check=saw(steps=5, loss=np.array([3.0, 4.0]))) == {}
+    assert settle(saw(**LOSS).evidence, saw(loss=np.array([7.0, 1.0])).evidence.record()) == UNPREDICTABLE
+
+
+def test_a_pair_is_recorded_by_the_fact_that_both_change() -> None:
+    """Catches: a record that repeats what its mistakes show alone."""
+    one, other = changes("one", **SEEDS, **LOSS), changes("other", **STEPS, loss=np.array([4.0, 8.0]))
+    (hashed, *sums) = saw(loss=np.array([5.0, 9.0])).evidence.record()[0]["case"]["loss"]
+    pair = MistakePair.of(one, other, {"check": ["loss", hashed, *sums]})
+    wrong = {**SEEDS, **STEPS}
+    assert "check" in diagnose([one, other], {"check": saw(**wrong, loss=np.array([5.0, 9.0]))}, [pair])
+    assert not diagnose([], {"check": saw(**wrong, loss=np.array([5.0, 8.0]))}, [pair])
+    assert not diagnose([], {"check": saw(**STEPS, loss=np.array([5.0, 9.0]))}, [pair])
 
 
 def test_pairs_that_show_the_same_tell_what_they_have_in_common() -> None:
@@ -283,10 +380,19 @@ def test_one_mistake_comes_before_a_pair() -> None:
 
 def test_twins_of_a_pair_are_named_together() -> None:
     """Nothing that was seen tells them apart, so the first gives the hint."""
-    twin = mistake("twin", c=4)
-    found = diagnose([LEFT, mistake("right", c=4), twin], seen(a=1, b=2, c=4))
-    assert [one.id for one in found["c"].mistakes] == ["right", "twin"]
+    twin, third = mistake("twin", c=4), mistake("third", c=4)
+    found = diagnose([LEFT, mistake("right", c=4), twin, third], seen(a=1, b=2, c=4))
+    assert [one.id for one in found["c"].mistakes] == ["right", "twin", "third"]
     assert found["c"].hints == ("hint of right", "hint of left")
+
+
+def test_the_twin_of_a_pair_is_one_of_two() -> None:
+    """Catches: the wrong one of two mistakes that show the same, where its twin was made together with another one."""
+    found = diagnose([LEFT, mistake("right", c=4), mistake("twin", c=4)], seen(a=1, b=2, c=4))
+    assert found["a"].hints == ("hint of left", "hint of right", "hint of twin")
+    assert found["c"].hints == ("hint of right", "hint of twin", "hint of left")
+    check = CheckResult(id="visible/a", question="q", suite="visible", title="", max_points=1, hint="a?\nb?\nc?", partial=True)
+    assert check.advice() == "This looks like two of these known mistakes. Ask yourself:\n- a?\n- b?\n- c?"
 
 
 def test_two_faults_in_a_function_are_both_told(home: AssignmentFiles, graded, tmp_path: Path) -> None:

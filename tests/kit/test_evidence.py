@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.answers import UNPREDICTABLE, Mistake, read_mistakes, render_mistakes
+from grader.course.behaviour import list_forms
 from grader.judge.compare import Tolerance
 from grader.judge.evidence import Evidence, WrongAnswerEvidence
 from grader.sandbox.wire import TensorArray
@@ -132,7 +133,7 @@ def test_large_answers_take_little() -> None:
     """Catches: arrays in a file that people should be able to review."""
     large = {"rows": RNG.normal(size=(100, 50)), "losses": RNG.normal(size=1000).tolist()}
     recorded = answer(large, {"rows": np.zeros((100, 50)), "losses": [0.0] * 1000}).record()
-    assert len(str(recorded)) < 120
+    assert len(str(recorded)) < 140
 
 
 def test_numbers_whose_sum_overflows(tmp_path) -> None:
@@ -149,6 +150,45 @@ def test_another_answer_with_the_same_hash() -> None:
     ((hashed, *sums),) = answer(WRONG).record()
     for other in ([hashed], [hashed, *sums, 1.0], [hashed, *(value + 1 for value in sums)]):
         assert not answer(WRONG).fits([other])
+
+
+def test_each_wrong_fact_is_compared_for_itself(tmp_path) -> None:
+    """Catches: two mistakes in different facts of one answer, of which neither can be told."""
+    rows = stored(answer(RIGHT | {"rows": WRONG["rows"]}).record(), tmp_path)
+    both = answer(WRONG)
+    assert both.wrong_parts == {"rows", "count"}
+    assert both.compare(rows) == {"rows": True}
+    assert answer(WRONG | {"rows": WRONG["rows"] * 2}).compare(rows) == {"rows": False}
+    assert answer(RIGHT | {"count": 7}).compare(rows) == {"rows": False}
+    assert both.compare(UNPREDICTABLE) == {"rows": None, "count": None}
+    assert both.compare({"status": "raised"}) == {"rows": False, "count": False}
+    assert not both.fits(rows)
+
+
+def test_a_missing_and_an_added_fact(tmp_path) -> None:
+    """What is missing is wrong as well, and what nobody asked for."""
+    missing = answer({name: RIGHT[name] for name in ("rows", "count", "names")} | {"more": 1})
+    recorded = stored(missing.record(), tmp_path)
+    assert missing.wrong_parts == {"losses", "more"}
+    assert missing.compare(recorded) == {"losses": True, "more": True}
+    assert answer(RIGHT | {"losses": [0.5], "more": 1}).compare(recorded) == {"losses": False, "more": True}
+
+
+def test_gradients_are_one_fact() -> None:
+    """Catches: records that are as long as a network has layers."""
+    weights = {"loss": 1.0, "gradient": {"weight": np.ones((3, 2)), "bias": np.ones(3)}}
+    wrong = answer({"loss": 1.0, "gradient": {"weight": np.zeros((3, 2)), "bias": np.zeros(3)}}, weights)
+    assert wrong.wrong_parts == {"gradient"}
+
+
+def test_facts_group_submissions_up_to_rounding() -> None:
+    """Catches: a group on the class page for each submission, because the form of evidence is not read."""
+    rounded = WRONG | {"rows": WRONG["rows"] * np.float32(1 + 2e-6)}
+    seen = [list_forms(answer(got).record()) for got in (WRONG, rounded, WRONG | {"count": 8})]
+    assert seen[0][0][0] == seen[1][0][0]
+    assert not np.allclose(seen[0][0][1], seen[2][0][1], rtol=1e-4)
+    assert np.allclose(seen[0][0][1], seen[1][0][1], rtol=1e-4)
+    assert len(seen[0][0][1]) > 1
 
 
 def test_what_is_no_answer() -> None:

@@ -57,7 +57,7 @@ SLIPS = {
         HIDDEN,
         '@points(1, question="total")',
         '@points(1, question="totl")',
-        f"{HIDDEN}:6: test_nothing_to_add is about 'totl', which is no question of assignment.toml; did you mean 'total'?",
+        f"{HIDDEN}:6: test_nothing_to_add is about 'totl', which is not a question in assignment.toml; did you mean 'total'?",
     ),
     "a check without words": (
         HIDDEN,
@@ -128,7 +128,7 @@ SLIPS = {
         TOML,
         '["total", "spread"]',
         '["total", "spred"]',
-        f"{TOML}:26: both needs 'spred', which is no question; did you mean 'spread'?",
+        f"{TOML}:26: both needs 'spred', which is not a question; did you mean 'spread'?",
     ),
     "a key that is not known": (
         TOML,

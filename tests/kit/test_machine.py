@@ -77,7 +77,7 @@ def test_both_versions_of_cgroups(
     """Catches: the "no limit" of one version read as a number, a cache that counts as used, damaged files."""
     for name, content in files.items():
         (tmp_path / name).write_text(content)
-    monkeypatch.setattr(machine, "_list_cgroups", lambda: iter([tmp_path]))
+    monkeypatch.setattr(machine, "_list_cgroups", lambda _: iter([tmp_path]))
     assert [(limit >> 20, used >> 20) for limit, used in machine._find_limits()] == expected
 
 
@@ -114,3 +114,24 @@ def test_a_class_has_as_many_workers_as_there_is_memory_for(
     limit = json.loads((tmp_path / "class/course.json").read_text())["assignment"]["limits"]["memory_mb"]
     expected = f"{2000 // (limit + machine.JUDGE_MB)} at the same time instead of 3: 2000 MB of memory are free"
     assert expected in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("files", "cores"),
+    [
+        ({"cpu.max": "max 100000\n"}, 8),
+        ({"cpu.max": "50000 100000\n"}, 1),
+        ({"cpu.max": "250000 100000\n"}, 3),
+        ({"cpu.cfs_quota_us": "-1\n", "cpu.cfs_period_us": "100000\n"}, 8),
+        ({"cpu.cfs_quota_us": "200000\n", "cpu.cfs_period_us": "100000\n"}, 2),
+        ({"cpu.max": "fast"}, 8),
+        ({}, 8),
+    ],
+)
+def test_cores_of_a_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], cores: int) -> None:
+    """Catches: four calls side by side in a container that pays for half a core."""
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    monkeypatch.setattr(machine, "_list_cgroups", lambda _: iter([tmp_path]))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    assert machine.count_cores() == cores

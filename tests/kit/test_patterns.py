@@ -241,7 +241,7 @@ def test_right_work_and_proofs_are_not_tried_again(grader: Grader, tmp_path: Pat
 
     def count_calls(path: Path, explains: bool) -> int:
         calls: list[object] = []
-        grader.harness.sandbox.observer = lambda request, reply: calls.append(request)
+        grader.harness.sandbox.observer = lambda request, _seconds, _reply: calls.append(request)
         try:
             grader.grade(path, GradingOptions(["get_returns"], explains=explains))
         finally:

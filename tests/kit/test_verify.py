@@ -10,14 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from grader.answers import read_mistakes
 from grader.assignment import AssignmentFiles, UsageError
 from grader.authoring.build import build
 from grader.commands.doctor import check_assignment
 from grader.judge.harness import Harness
 from grader.proof.boundary import prove_confinement
-from grader.proof.catalogue import Variant
+from grader.proof.catalogue import Variant, load_catalogue
 from grader.proof.collateral import judge_costs, measure_cost
 from grader.proof.mutants import make_mutants
+from grader.proof.pairs import list_pairs, measure_hints
+from grader.proof.pool import TrialPool
 from grader.proof.testside import TRIED, Change, draw_changes
 from grader.proof.verify import ProofOptions, verify
 from grader.report.model import CheckResult
@@ -547,3 +550,40 @@ def test_exit_code_and_lines(toy: Path, edit, command_line, capsys: pytest.Captu
     edit("solutions/toy/mistakes.py", "Which value does your loop never reach?", "")
     assert verified() == 1
     assert "last_value_left_out has no hint; add the question that a tutor would ask" in capsys.readouterr().out
+
+
+# Two mistakes in one submission
+
+
+@pytest.mark.parametrize(
+    ("other", "tried"),
+    [
+        ({"a": ["12345678", 2.0]}, True),  # both change fact a
+        ({"b": ["12345678", 2.0]}, False),  # recognised by its own fact
+        ({"a": ["12345678"], "b": ["12345678", 2.0]}, False),  # there is no number in what they share
+    ],
+)
+def test_pairs_that_change_the_same_numbers_are_tried(built_toy: Path, other: dict[str, list], tried: bool) -> None:
+    """Catches: a build that takes hours for pairs which grading recognises by itself, or leaves out those that it cannot."""
+    home = AssignmentFiles(built_toy, "toy")
+    shows = {
+        "smallest_forgotten": {"check": [{"case": {"a": ["abcdefab", 1.0]}}]},
+        "scale_ignored": {"check": [{"case": other}]},
+    }
+    solution = (home.solution / "submitted.py").read_text(encoding="utf-8")
+    pairs, count = list_pairs(solution, load_catalogue(home, "mistakes"), shows)
+    assert [(pair.one.id, pair.other.id) for pair in pairs] == ([("smallest_forgotten", "scale_ignored")] if tried else [])
+    assert count > 1
+
+
+def test_what_pairs_show_and_get(built_toy: Path) -> None:
+    """Catches: a pair in one number that is not recorded, and one that nothing can tell counted among the others."""
+    home = AssignmentFiles(built_toy, "toy")
+    recorded = read_mistakes(home.mistakes["visible"], "toy")
+    assert recorded["smallest_forgotten"].pairs.keys() == {"scale_ignored"}
+    catalogue = [one for one in load_catalogue(home, "mistakes") if one.question == "spread"]
+    with Harness(home) as harness, TrialPool(harness, 1, "pairs") as pool:
+        ((line, fault),) = measure_hints(pool, home, [], catalogue, seed=1)
+    assert fault is None
+    assert "2 get both hints, 4 get one of them, 0 get no hint" in line
+    assert line.endswith("; in 4 of these pairs, one mistake hides the other from all checks")

@@ -471,14 +471,14 @@ def test_one_update_runs(student):
 
 @points(4, question="one_update")
 def test_one_update_moves(student):
-    """No weight moves before the update; it moves all of actor and critic, and targets by τ."""
+    """Only the update changes weights: all those of actor and critic, and the targets by τ."""
     names = ("what broke", "networks that changed before the first update", "parameters that moved", "how far the targets went")
     student.expect("one_update_of_everything", only(*names))
 
 
 @points(3, question="one_update")
 def test_one_update_improves(student):
-    """After it, the critic's loss on the batch is lower, and it values the actor's actions more."""
+    """After the update, the critic's loss is lower, and it values the actor's actions more."""
     names = ("what broke", "the critic's loss of the same batch is", "by the critic, the actor's actions are")
     student.expect("one_update_of_everything", only(*names))
 
@@ -488,16 +488,16 @@ def test_one_update_improves(student):
 
 @points(1, question="learning")
 def test_learns_to_stop_in_the_middle(student, kit):
-    """After 1500 steps on PointMass, a small actor moves the point to the origin and stops."""
+    """After 120 steps in a tiny environment, the actor pushes a point to the origin, not away from it; two tries."""
     returns, seeds = [], student.seeds(2)
     for seed in seeds:
-        facts = student.call("learn", num_frames=1500, seed=seed)
+        facts = student.call("learn", num_frames=120, seed=seed)
         student.curve(f"return of an episode, seed {seed}", facts.get("returns"), LEARNED)
-        returns.append(kit.call("play", weights=facts["weights"], seed=seed)["mean return"])
+        returns.append(kit.call("play", weights=facts["weights"])["mean return"])
         if returns[-1] >= LEARNED:
             return
     tried = " and ".join(map(str, seeds))
-    raise AssertionError(f"mean return {returns} (seeds {tried}), expected {LEARNED} or more; zero actions return -10")
+    raise AssertionError(f"mean return {returns} (seeds {tried}), expected {LEARNED} or more; zero actions return -1.3")
 
 
 # The leaderboard

@@ -386,11 +386,9 @@ def test_it_improves_the_value_network(student):
     require_falls(*updated(student, "update_vanilla")["value network"], "value network")
 
 
-# Learning. `verify --flake 200`: of 200 gradings of the solution, and of 200 of its alternatives, none
-# fails; of 200 gradings of agents that cannot learn, none passes
-# (benchmarks/results/policy_gradient_flake.json). Each grading may try two seeds.
+# Learning. Each grading may try two seeds.
 
-LEARNED = 0.5  # an untrained policy ends on its target in 14 to 28 of 100 episodes
+LEARNED = 0.6  # an untrained policy ends on its target in a third of the episodes
 
 
 def learns(student, kit, **setting):
@@ -409,11 +407,11 @@ def learns(student, kit, **setting):
 
 @points(1, question="learning_vanilla")
 def test_learns_with_the_vanilla_loss(student, kit):
-    """800 short rollouts on a line of five cells teach the policy to end on its target."""
-    learns(student, kit, loss="get_vanilla_policy_gradient_loss", rollouts=800, epochs=1)
+    """At most 640 rollouts of three steps on a line of three cells teach the policy to end on its target."""
+    learns(student, kit, loss="get_vanilla_policy_gradient_loss", rollouts=640, epochs=1)
 
 
 @points(1, question="learning_ppo")
 def test_learns_with_ppo(student, kit):
-    """400 short rollouts, each used four times, teach the policy to end on its target."""
-    learns(student, kit, loss="get_PPO_policy_gradient_loss", rollouts=400, epochs=4)
+    """At most 320 such rollouts, each used four times, teach the policy to end on its target."""
+    learns(student, kit, loss="get_PPO_policy_gradient_loss", rollouts=320, epochs=4)

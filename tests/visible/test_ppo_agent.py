@@ -79,26 +79,26 @@ FORMS = ("your estimator, returning a list", "your estimator, returning a tensor
 
 @points(1, question="test_advantages")
 def test_finds_the_draft(student):
-    """Your test passes your estimator and fails the draft of the stub."""
+    """Your test accepts your estimator and rejects the draft of the stub."""
     tried(student, "the draft")
 
 
 @points(1, question="test_advantages")
 def test_passes_every_form(student):
-    """Your test passes a list, a tensor and single precision, and fails the draft."""
+    """Your test accepts a list, a tensor and single precision, and rejects the draft."""
     tried(student, "the draft", *FORMS)
 
 
 @points(1, question="test_advantages")
 def test_finds_what_is_wrong_at_the_last_step(student):
-    """Your test fails your estimator without its last advantage, or with V(s_0) at the end."""
+    """Your test rejects your estimator without its last advantage, or with V(s_0) at the end."""
     names = ("your estimator without its last advantage", "your estimator with V(s_0) after the last step")
     tried(student, *names)
 
 
 @points(1, question="test_advantages")
 def test_finds_missing_ends(student):
-    """Your test fails your estimator if it ignores ends or treats truncated steps wrongly."""
+    """Your test rejects your estimator if it ignores ends or treats truncated steps wrongly."""
     names = (
         "your estimator with no end before the last step",
         "your estimator with truncated steps that are not the end of anything",
@@ -500,13 +500,13 @@ def test_values_improve(student):
 
 @points(1, question="learning")
 def test_learns(student, kit):
-    """With eight environments, your agent learns to move a point to the origin; two tries."""
+    """With eight tiny environments, your agent learns in 400 steps to push a point to the origin; two tries."""
     seeds, returns = student.seeds(2), []
     for seed in seeds:
-        facts = student.call("learn", steps=8_000, seed=seed, num_envs=8)
+        facts = student.call("learn", steps=400, seed=seed, num_envs=8)
         student.curve(f"score of an episode, seed {seed}", facts.get("scores"), LEARNED)
-        returns.append(kit.call("play", weights=facts["weights"], seed=seed)["mean return"])
+        returns.append(kit.call("play", weights=facts["weights"])["mean return"])
         if returns[-1] >= LEARNED:
             return
     tried = " and ".join(map(str, seeds))
-    raise AssertionError(f"mean return {returns} (seeds {tried}), expected {LEARNED} or more; zero actions return -10")
+    raise AssertionError(f"mean return {returns} (seeds {tried}), expected {LEARNED} or more; zero actions return -1.3")

@@ -287,18 +287,18 @@ def nearest(loss, forms):
 
 @points(1, question="learning")
 def test_learns_cue(student, kit):
-    """After 150 updates on Cue, an agent with a small memory remembers at the end what it saw first."""
-    reaches(0.5, student, kit, task="cue", updates=150)
+    """In at most 12 updates on games of two steps, an agent with a small memory learns to act on what it saw first."""
+    reaches(0.6, student, kit, task="cue", updates=12)
 
 
 @points(1, question="learning")
 def test_learns_metronome(student, kit):
-    """After 150 updates on Metronome, an agent with a small memory counts the steps of each game."""
-    reaches(0.3, student, kit, task="metronome", updates=150)
+    """In at most 30 updates on games of one to three steps, an agent with a small memory learns to beat in the third."""
+    reaches(0.1, student, kit, task="metronome", updates=30)
 
 
 def reaches(least, student, kit, task, updates):
-    """Require the mean return in one of two runs. On both tasks, an agent without memory gets 0."""
+    """Require the mean return in one of two runs. On both tasks, an agent without memory gets at most 0."""
     returns, seeds = [], student.seeds(2)
     for seed in seeds:
         facts = student.call("learn", task=task, seed=seed, updates=updates)
@@ -307,7 +307,9 @@ def reaches(least, student, kit, task, updates):
         if returns[-1] >= least:
             return
     tried = " and ".join(map(str, seeds))
-    raise AssertionError(f"expected a mean return of {least} or more, found {returns} (seeds {tried}); without memory it is 0")
+    raise AssertionError(
+        f"expected a mean return of {least} or more, found {returns} (seeds {tried}); without memory it is at most 0"
+    )
 
 
 # The leaderboard
