@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from grader.proof.candidates import Candidate
     from grader.proof.listing import Line
     from grader.proof.proposing import Proposal, Proposals, WrongGroup
-    from grader.proof.telling_apart import ProposedCase, Unseparated, Variation
+    from grader.proof.telling_apart import ProposedCase, Unseparated
+    from grader.proof.variations import Variation
 
 MOST = 5  # mistakes of a question that are shown
 
@@ -201,7 +202,7 @@ class _Session:
         from grader.assignment import UsageError
         from grader.authoring.entry import require_free_name
         from grader.proof.candidates import make_candidates
-        from grader.proof.telling_apart import list_variations
+        from grader.proof.variations import list_variations
 
         candidates = {one.name: one for one in make_candidates(self.home, self.options.question)}
         ideas, groups = self._suggest_ideas(), {group.id: group for group in self._read_groups()}
@@ -274,7 +275,7 @@ class _Session:
         self._write(path.name, add_idea(text, check, names), check)
 
     def _write_case(self, variation: Variation) -> None:
-        from grader.proof.telling_apart import add_case
+        from grader.proof.variations import add_case
 
         self._write(
             "cases.py", add_case(self.home, variation), f"{variation.name}; now write a check that uses it, with points"

@@ -18,7 +18,7 @@ from grader.judge.compare import difference
 from grader.proof.candidates import make_candidates
 from grader.proof.catalogue import load_catalogue
 from grader.proof.habits import list_habits
-from grader.proof.telling_apart import list_variations
+from grader.proof.variations import list_variations
 
 pytestmark = pytest.mark.recorded
 
