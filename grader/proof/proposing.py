@@ -271,7 +271,9 @@ def _choose(
 
 
 def _sort(found: Sequence[Proposal], order: Mapping[str, int], patterns: Set[frozenset[str]]) -> list[Proposal]:
-    """Return the proposals in the order of questions; of each, what students do first, then what fails other sets of checks.
+    """Return the proposals in the order of questions; of each, what a class does first.
+
+    Then come habits, and what fails a set of checks that nothing before it fails; each kind once before any comes twice.
 
     Args:
         order: The place of each question.
@@ -286,7 +288,8 @@ def _sort(found: Sequence[Proposal], order: Mapping[str, int], patterns: Set[fro
     ranked: list[tuple[int, bool, int, int, int]] = []
     for one in sorted(found, key=rank):
         pattern, kind = frozenset(one.observation.shows), re.sub(r"_\d+$", "", one.candidate.name)
-        ranked.append((order[one.candidate.question], not one.groups, times[pattern], times[kind], len(ranked)))
+        seen = times[pattern] + (not one.candidate.habit)
+        ranked.append((order[one.candidate.question], not one.groups, seen, times[kind], len(ranked)))
         times.update([pattern, kind])
     by_place = dict(zip(ranked, sorted(found, key=rank), strict=True))
     return [by_place[place] for place in sorted(ranked)]
