@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -87,6 +88,10 @@ class Course(StoredModel):
     submissions: dict[str, str]
     entries: list[WorklistEntry]
     kept: dict[str, str] = Field(default_factory=dict)
+
+    def without(self, entries: Collection[str]) -> Course:
+        """Return the class without these entries."""
+        return self.model_copy(update={"entries": [entry for entry in self.entries if entry.id not in entries]})
 
 
 class ResultsFolder:
