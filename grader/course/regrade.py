@@ -106,6 +106,9 @@ class Regrade:
                 update={"kept": {entry: self.folder.place(entry, result.key).name for entry, result in held.items()}}
             )
             yield f"{len(held)} keep their earlier, higher result"
+        if course == self.before:
+            yield "nothing to apply: these results count already"
+            return
         replaced = self.folder.put_aside_course(REPLACED)
         self.folder.write_course(course)
         yield f"the replaced files are kept in {replaced}; `regrade {self.folder.path} --undo` restores them"

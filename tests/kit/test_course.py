@@ -290,6 +290,7 @@ def test_a_correction_counts_when_it_is_applied_and_can_be_undone(graded_class: 
     part.run(*again, "--apply", "--unproven")
     lowered = total_points(part)
     assert lowered["right"] == 5
+    assert "nothing to apply" in part.run(*again, "--apply", "--unproven"), "so that --undo still undoes the last change"
     part.run("regrade", str(part.folder), "--undo")
     assert total_points(part) == after
     part.run("regrade", str(part.folder), "--undo")
