@@ -57,7 +57,6 @@ def write_class_results(
             that it remembers.
     """
     course = folder.course()
-    results = folder.of(course)
     yield from rescore.rescore_and_report(folder, policy, adjustments=adjustments)
     code = collect_code(home, course, folder.path)
     if compared is not None:
@@ -73,6 +72,7 @@ def write_class_results(
     assert stored is not None  # they have just been written
     rows = stored.rules.parse_adjustments()
     older = rescore.list_older_entries(course, stored.scores)
+    results = folder.of(course)  # late: comparing code and holding results each need memory
     shown = analyze_results(course.without(older), results)
     numbers = write_statistics(home, folder, shown, results)
     comparable = [one for one in compared.classes if one.statistics.checks.keys() & numbers.checks.keys()]

@@ -23,6 +23,7 @@ from grader.course.results import SHORT, ResultsFolder
 from grader.course.semesters import ClassComparison, ComparedRow, choose_beyond_chance, compare_classes, compute_fisher
 from grader.course.similarity import OutsideTexts, find_similar_pairs
 from grader.course.worklist import Person
+from grader.report.model import Outcome, ValueTable
 from tests.kit.test_class_page import UNWRITTEN, Planted, mistaken, wrong
 from tests.kit.test_page import HOSTILE, Parsed
 from tests.kit.test_similarity import CLASS, GIVEN, everything, renamed
@@ -261,6 +262,24 @@ def test_pairs_of_a_class_stay_when_others_are_added() -> None:
 
 
 # Folders of classes
+
+
+def test_results_that_share_texts_are_as_they_were(tmp_path: Path) -> None:
+    """Catches: a text taken for the outcome of the same name, or True for 1, where equal parts of results are kept once."""
+    made = Planted()
+    table = ValueTable(rows=("a",), expected=(("1",),), got=(("2",),), differs=((True,),), curves=((1.0, None), (0.0, 1.0)))
+    for name in ("s0", "s1"):
+        made.add(name, a=wrong(message="failed", tables=(table,), title="failed"), d=wrong("timeout", "failed"))
+    folder = write_class(tmp_path / "class", made, {})
+    read = {name: result for name, result in folder.of(folder.course()).items() if result}
+    assert read == made.results
+    for name in read:
+        result = made.result(name)
+        assert read[name].model_dump_json() == result.model_dump_json()
+        assert {type(check.outcome) for check in read[name].report.checks} == {Outcome}
+    first, second = (read[name].report.checks[0] for name in ("s0", "s1"))
+    assert first.title is second.title
+    assert (type(first.title), type(first.tables[0].differs[0][0]), type(first.tables[0].curves[0][0])) == (str, bool, float)
 
 
 def write_class(folder: Path, made: Planted, code: dict[str, str], students: dict[str, Person] | None = None) -> ResultsFolder:
