@@ -24,6 +24,7 @@ from grader.course.semesters import ClassComparison, ComparedRow, choose_beyond_
 from grader.course.similarity import OutsideTexts, find_similar_pairs
 from grader.course.worklist import Person
 from grader.report.model import Outcome, ValueTable
+from tests.kit.browser import measure_width, needs_browser
 from tests.kit.test_class_page import UNWRITTEN, Planted, mistaken, wrong
 from tests.kit.test_page import HOSTILE, Parsed
 from tests.kit.test_similarity import CLASS, GIVEN, everything, renamed
@@ -490,3 +491,20 @@ def test_nobody_who_wrote_nothing_is_counted() -> None:
     numbers = count(planted((10, {}), (10, {"all": UNWRITTEN})))
     assert {check.run for check in numbers.checks.values()} == {10}
     assert {check.failed for check in numbers.checks.values()} == {0}
+
+
+# In a browser
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [360, 1200])
+def test_nothing_overflows_sideways(tmp_path: Path, width: int) -> None:
+    """Catches: three classes with long names beside each other that push the page wider than the screen."""
+    one, label = mistaken("a_mistake_with_quite_a_long_name_indeed"), f"{HOSTILE}{'x' * 300}"
+    low = planted((900, {}), (90, {"e": wrong(title="y" * 300)}), (9, {"a": one}))
+    high = planted((500, {}), (490, {"e": wrong(title="y" * 300)}), (150, {"a": one}), (90, {"d": wrong()}))
+    found = compare_classes(count(high), [(label, count(low)), ("rl-2024/autumn", count(low)), ("rl-2023", count(high))])
+    assert found.shares
+    assert found.mistakes
+    page = classpage.render(high.shown(), ClassFiles(comparison=found))
+    assert measure_width(page, width, tmp_path) <= width
