@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from grader.commands.shared import add_sound, add_workers, count_workers, end_class, read_suites, require_sound
+from grader.commands.shared import (
+    add_compared,
+    add_sound,
+    add_workers,
+    count_workers,
+    end_class,
+    read_suites,
+    require_sound,
+)
 from grader.console import ClassProgress, add_level, print_line, refuse_file
 
 REFERENCE_FROM = 20  # submissions: in a class of this size, grading the reference as well costs little
@@ -23,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scheduler", metavar="ADDRESS", help="grade on the workers of this Dask cluster: see docs/cluster.md")
     parser.add_argument("--policy", type=Path, metavar="FILE", help="late days, weights, caps: see docs/policy.md")
     parser.add_argument("--adjustments", type=Path, metavar="FILE", help="points and comments by hand: see docs/adjustments.md")
+    add_compared(parser)
     add_workers(parser, "submissions graded")
     add_level(parser)
     add_sound(parser)
@@ -33,6 +42,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
     from grader.assignment import AssignmentFiles, UsageError
     from grader.course import run
     from grader.course.adjustments import require_known_questions
+    from grader.course.earlier import read_compared
     from grader.course.results import ResultsFolder
     from grader.course.rules import read_rule_files
     from grader.course.scoring import require_known_names
@@ -44,6 +54,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
         raise UsageError(f"--shard {options.shard}: expected two numbers, as in 1/4")
     refuse_file(options.output)
     files = read_rule_files(options.policy, options.adjustments)
+    compared = read_compared(home, ResultsFolder(options.output), options.earlier, options.known)
     policy, rows = files.parse_policy(str(options.policy)), files.parse_adjustments(str(options.adjustments))
     with ClassProgress() as progress:
         job = run.prepare_job(
@@ -65,6 +76,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
             standing = cluster.grade_on_cluster(job, entries, options.scheduler, workers, progress.show)
         else:
             standing = run.grade_entries(job, entries, count_workers(options), progress.show)
-    for line in write_class_results(home, ResultsFolder(options.output), options.policy, options.adjustments):
+    rules = options.policy, options.adjustments
+    for line in write_class_results(home, ResultsFolder(options.output), *rules, compared=compared):
         print_line(line)
     return end_class(standing.failed, standing.lost)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.commands.shared import add_workers, count_workers, end_class
+from grader.commands.shared import add_compared, add_workers, count_workers, end_class
 from grader.console import GRADED, ClassProgress, add_level, print_line
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--policy", type=Path, metavar="FILE", help="only recompute the scores by this policy; runs nothing")
     about = "only recompute the scores with these points, comments and answers by hand; runs nothing"
     parser.add_argument("--adjustments", type=Path, metavar="FILE", help=about)
+    add_compared(parser)
     about = "make the new outcomes count; without it, only show whose points would change"
     parser.add_argument("--apply", action="store_true", help=about)
     parser.add_argument(
@@ -35,11 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(root: Path, options: argparse.Namespace) -> int:
     """Return 0, 2 if an unproven suite would be applied, or 3 if a submission was not graded."""
     from grader.assignment import AssignmentFiles, UsageError
+    from grader.course.earlier import read_compared
     from grader.course.regrade import Regrade, undo
     from grader.course.results import ResultsFolder
     from grader.course.summary import write_class_results
 
-    files = [f"--{name}" for name in ("policy", "adjustments") if getattr(options, name)]
+    files = [f"--{name}" for name in ("policy", "adjustments", "earlier", "known") if getattr(options, name)]
     apart = [*files, *(f"--{name}" for name in ("undo", "apply") if getattr(options, name))]
     if len(apart) > max(len(files), 1):
         raise UsageError(f"{' and '.join(apart)} cannot be combined: keep one of them")
@@ -49,8 +51,9 @@ def run(root: Path, options: argparse.Namespace) -> int:
     folder = ResultsFolder(options.folder)
     home = AssignmentFiles(root, folder.course().assignment.name)
     if files or options.undo:
-        rules = options.policy, options.adjustments
-        for line in undo(home, folder) if options.undo else write_class_results(home, folder, *rules, anew=False):
+        rules, anew = (options.policy, options.adjustments), bool(options.earlier or options.known)
+        compared = read_compared(home, folder, options.earlier, options.known)
+        for line in undo(home, folder) if options.undo else write_class_results(home, folder, *rules, anew, compared):
             print_line(line)
         return GRADED
     again = Regrade(home, folder, options.require_level)

@@ -19,6 +19,14 @@ def add_workers(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--workers", type=int, metavar="N", help=f"{what} at the same time (default: one per core)")
 
 
+def add_compared(parser: argparse.ArgumentParser) -> None:
+    """Add --earlier and --known."""
+    about = "compare with an earlier class: the folder that `course` wrote, or its statistics.json (can be repeated)"
+    parser.add_argument("--earlier", type=Path, action="append", metavar="DIR", help=about)
+    about = "look for code of public solutions: a file, notebook, zip or folder (can be repeated)"
+    parser.add_argument("--known", type=Path, action="append", metavar="FOLDER", help=about)
+
+
 def count_workers(options: argparse.Namespace) -> int:
     """Return the number of workers: --workers, or one per core."""
     from grader.assignment import UsageError

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from grader.course.behaviour import summarise_message
+from grader.course.earlier import OutsideText, is_own_work
 from grader.course.feedback import Account
 from grader.course.handed_in import HandedInCode
 from grader.course.insight import STATES, ClassHeatmap, ClassInsight, HistogramBin, QuestionInsight
 from grader.course.results import Course
 from grader.course.rings import group_pairs, name_pair
+from grader.course.semesters import ClassComparison
 from grader.course.similarity import SimilarPair
 from grader.course.worklist import WorklistEntry
 from grader.report.page import choose_round_numbers
@@ -48,6 +50,8 @@ class ClassFiles:
         older: Entries that count for nobody; class.html leaves them out.
         scored: Whether there is a policy, or an adjustment, so that points of checks are not scores.
         code: The submitted code by entry, if known.
+        outside: Texts from elsewhere that are in pairs, by id.
+        comparison: The class beside earlier ones.
     """
 
     pairs: Sequence[SimilarPair] = ()
@@ -55,6 +59,8 @@ class ClassFiles:
     older: Set[str] = frozenset()
     scored: bool = False
     code: Mapping[str, HandedInCode] = field(default_factory=dict)
+    outside: Mapping[str, OutsideText] = field(default_factory=dict)
+    comparison: ClassComparison | None = None
 
 
 def list_shown_pairs(course: Course, pairs: Iterable[SimilarPair]) -> list[SimilarPair]:
@@ -63,6 +69,40 @@ def list_shown_pairs(course: Course, pairs: Iterable[SimilarPair]) -> list[Simil
     return [
         pair for pair in pairs if {pair.first, pair.second} <= entries and content.get(pair.first) != content.get(pair.second)
     ][:LISTED]
+
+
+def list_outside_pairs(course: Course, files: ClassFiles) -> list[SimilarPair]:
+    """Return the pairs of a submission of this class and a text from elsewhere."""
+    entries = {entry.id for entry in course.entries}
+    return [pair for pair in files.pairs if pair.first in entries and pair.second in files.outside][:LISTED]
+
+
+@dataclass(frozen=True)
+class OutsideGroup:
+    """A text from elsewhere that submissions resemble.
+
+    Attributes:
+        pairs: The most alike first, each with whether a student of the submission wrote the text.
+    """
+
+    text: OutsideText
+    pairs: Sequence[tuple[SimilarPair, bool]]
+
+    @property
+    def score(self) -> float:
+        """Return the highest score of a pair of different people; 0 if there is none."""
+        return max((pair.score for pair, own in self.pairs if not own), default=0.0)
+
+
+def group_outside_pairs(course: Course, files: ClassFiles) -> list[OutsideGroup]:
+    """Return the pairs with texts from elsewhere, by text, that with the most similar work of another person first."""
+    entries = {entry.id: entry for entry in course.entries}
+    groups: dict[str, list[tuple[SimilarPair, bool]]] = {}
+    for pair in list_outside_pairs(course, files):
+        own = is_own_work(entries[pair.first], files.outside[pair.second])
+        groups.setdefault(pair.second, []).append((pair, own))
+    found = [OutsideGroup(files.outside[name], pairs) for name, pairs in groups.items()]
+    return sorted(found, key=lambda group: -group.score)
 
 
 def render(shown: ClassInsight, files: ClassFiles = ClassFiles()) -> str:
@@ -84,7 +124,10 @@ def render(shown: ClassInsight, files: ClassFiles = ClassFiles()) -> str:
         waiting=list(waiting.values()),
         entries=entries,
         groups=group_pairs(pairs),
-        compared={name_pair(pair) for pair in pairs if files.code.keys() >= {pair.first, pair.second}},
+        elsewhere=group_outside_pairs(shown.course, files),
+        comparison=files.comparison,
+        compared={name_pair(pair) for pair in pairs if files.code.keys() >= {pair.first, pair.second}}
+        | {name_pair(pair) for pair in list_outside_pairs(shown.course, files) if pair.first in files.code},
         common=[wrong for wrong in shown.unknown if len(wrong.submissions) > 1],
         single=[wrong for wrong in shown.unknown if len(wrong.submissions) == 1],
         copies=[group for group in shown.same if not group.blank],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 
@@ -63,7 +64,7 @@ def collect_code(home: AssignmentFiles, course: Course, folder: Path) -> dict[st
     export = Path(course.export)
     with OwnParser() as parser:
         for entry in course.entries:
-            kept = folder / FOLDER / f"{entry.id}.{course.submissions[entry.id][:SHORT]}.json"
+            kept = _keep(course, entry, folder)
             if kept.is_file():
                 found[entry.id] = read_stored(kept, HandedInCode)
             elif export.is_dir() and (code := _read(home, export, entry, parser)):
@@ -80,24 +81,27 @@ def _read(home: AssignmentFiles, export: Path, entry: WorklistEntry, parser: Fil
     except UsageError:
         return None
     return HandedInCode(
-        files=tuple(
-            CodeFile(
-                name=file.name.removeprefix(f"{export}/"),
-                text=_list_code(file.content, parser) if file.notebook else _decode(file.content),
-                notebook=file.notebook,
-            )
-            for file in handed
-        )
+        files=tuple(decode_file(file.name.removeprefix(f"{export}/"), file.content, file.notebook, parser) for file in handed)
     )
 
 
-def _decode(content: bytes) -> str:
-    return content.decode("utf-8", "replace")
+def read_kept_code(course: Course, folder: Path) -> dict[str, HandedInCode]:
+    """Return the code that a class's folder holds, by entry; nothing is written."""
+    return {
+        entry.id: read_stored(path, HandedInCode)
+        for entry in course.entries
+        if (path := _keep(course, entry, folder)).is_file()
+    }
 
 
-def _list_code(notebook: bytes, parser: FileParser) -> str:
-    """Return the code of a notebook's cells as they are graded, or all text of another file."""
-    try:
-        return parser.list_code(notebook)
-    except Unreadable:
-        return _decode(notebook)
+def _keep(course: Course, entry: WorklistEntry, folder: Path) -> Path:
+    return folder / FOLDER / f"{entry.id}.{course.submissions[entry.id][:SHORT]}.json"
+
+
+def decode_file(name: str, content: bytes, notebook: bool, parser: FileParser) -> CodeFile:
+    """Return a file as text: of a notebook, the code of its cells as they are graded; of another file, all text."""
+    text = None
+    if notebook:
+        with contextlib.suppress(Unreadable):
+            text = parser.list_code(content)
+    return CodeFile(name=name, text=content.decode("utf-8", "replace") if text is None else text, notebook=notebook)

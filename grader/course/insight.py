@@ -22,9 +22,9 @@ MAX_BINS = 25
 MAX_REFUSED = 16  # names of system calls
 MAX_COLUMNS = 300  # of the heatmap: more could not be distinguished on a screen
 ENOUGH = 10  # submissions, below which a correlation is chance
+ODD = 3.0  # standard errors below 0, from which a correlation says that a check is faulty
 SLOWEST = 10
 NEAR = 1e-9  # points are sums of decimals
-# What `judge.student.explain_failure` says of a reply that a submission has made up, or spoilt.
 
 
 @dataclass(frozen=True)
@@ -103,17 +103,24 @@ class CommonFailure:
 
 
 @dataclass(frozen=True)
-class FailedCheck:
-    """A check that submissions fail.
+class CheckInsight:
+    """The results of a class in one check.
 
     Attributes:
         failed: How many submissions fail it.
         run: In how many submissions it was run.
+        discrimination: The correlation of passing it with the points of all other checks; None where there is none to speak of.
     """
 
     check: CheckResult
     failed: int
     run: int
+    discrimination: float | None = None
+
+    @property
+    def is_odd(self) -> bool:
+        """Return whether students with more points fail it more often, by more than chance."""
+        return (self.discrimination or 0.0) * math.sqrt(self.run) < -ODD
 
 
 @dataclass(frozen=True)
@@ -210,6 +217,7 @@ class ClassInsight:
 
     Attributes:
         points: Of each graded submission, in the order of the work list.
+        checks: All that were run, those that most submissions fail first.
         levels: How many submissions were graded at each isolation level.
         open: How many were graded where a submission could do a forbidden thing, by that thing.
         refused: The system calls that submissions were refused because they are not listed, by the number of submissions.
@@ -224,7 +232,7 @@ class ClassInsight:
     questions: tuple[QuestionInsight, ...]
     mistakes: tuple[CommonMistake, ...]
     unknown: tuple[CommonFailure, ...]
-    checks: tuple[FailedCheck, ...]
+    checks: tuple[CheckInsight, ...]
     troubles: tuple[UnusualRuns, ...]
     slowest: tuple[GradingTime, ...]
     flakes: tuple[Flake, ...]
@@ -250,6 +258,11 @@ class ClassInsight:
     def full(self) -> int:
         """Return how many submissions have full marks."""
         return self.bins[-1].count if self.bins else 0
+
+    @property
+    def failing(self) -> list[CheckInsight]:
+        """Return the checks that at least one submission fails."""
+        return [one for one in self.checks if one.failed]
 
     def trouble(self, name: str) -> UnusualRuns | None:
         """Return the trouble with this id, if there is any."""
@@ -298,7 +311,7 @@ def analyze_results(course: Course, results: Mapping[str, SubmissionResult | Non
         questions=tuple(questions),
         mistakes=tuple(_mistakes(course, graded, tried)),
         unknown=tuple(_unknown(graded)),
-        checks=tuple(_failed_checks(graded)),
+        checks=tuple(_checks(graded)),
         troubles=tuple(_troubles(entries, present, graded)),
         slowest=tuple(_slowest(entries, present)),
         flakes=tuple(_flakes(graded)),
@@ -429,17 +442,19 @@ class _Group:
     entries: list[WorklistEntry] = field(default_factory=list)
 
 
-def _failed_checks(graded: Sequence[GradedEntry]) -> list[FailedCheck]:
-    run: Counter[str] = Counter()
-    failed: Counter[str] = Counter()
+def _checks(graded: Sequence[GradedEntry]) -> list[CheckInsight]:
     known: dict[str, CheckResult] = {}
+    passed: dict[str, list[bool]] = defaultdict(list)
+    rest: dict[str, list[float]] = defaultdict(list)
     for one in graded:
         for check in one.result.report.checks if not one.reason else ():
             if check.outcome not in OPEN and not check.unwritten:
-                run[check.id] += 1
-                failed[check.id] += check.outcome is not Outcome.PASSED
                 known.setdefault(check.id, check)
-    found = [FailedCheck(known[name], failed[name], run[name]) for name in run if failed[name]]
+                passed[check.id].append(check.outcome is Outcome.PASSED)
+                rest[check.id].append(one.result.report.points - check.points)
+    found = [
+        CheckInsight(known[name], own.count(False), len(own), _correlation(own, rest[name])) for name, own in passed.items()
+    ]
     return sorted(found, key=lambda one: (-one.failed, -one.failed / one.run, one.check.id))
 
 

@@ -7,18 +7,32 @@ from functools import partial
 from pathlib import Path
 
 from grader.course import classpage, feedback, sidebyside
-from grader.course.classpage import HELPERS, SIMILAR, STAFF, STUDENTS, ClassFiles, link_page, list_shown_pairs
+from grader.course.classpage import (
+    HELPERS,
+    SIMILAR,
+    STAFF,
+    STUDENTS,
+    ClassFiles,
+    link_page,
+    list_outside_pairs,
+    list_shown_pairs,
+)
 from grader.course.feedback import Account
-from grader.course.insight import analyze_results
+from grader.course.insight import ClassInsight, analyze_results
 from grader.course.results import Course, ResultsFolder, SubmissionResult
 from grader.course.rings import name_pair
+from grader.course.sidebyside import Side
 from grader.report.model import write_atomically
 
 NAME = "class.html"
 
 
 def write_pages(
-    folder: ResultsFolder, course: Course, results: Mapping[str, SubmissionResult | None], files: ClassFiles
+    folder: ResultsFolder,
+    course: Course,
+    results: Mapping[str, SubmissionResult | None],
+    files: ClassFiles,
+    shown: ClassInsight | None = None,
 ) -> list[Path]:
     """Write the pages of a class; return the files that changed.
 
@@ -31,10 +45,11 @@ def write_pages(
         course: The class.
         results: The result of each entry, or None.
         files: What else they show.
+        shown: The findings about the class, if they are known already.
     """
-    counting = course.model_copy(update={"entries": [entry for entry in course.entries if entry.id not in files.older]})
+    counting = course.without(files.older)
     wanted: dict[Path, Callable[[], str]] = {
-        folder.path / NAME: lambda: classpage.render(analyze_results(counting, results), files)
+        folder.path / NAME: lambda: classpage.render(shown or analyze_results(counting, results), files)
     }
     wanted |= dict(_list_submission_pages(folder.path, course, results, files))
     wanted |= dict(_list_pair_pages(folder.path, counting, files))
@@ -75,12 +90,16 @@ def _list_submission_pages(
 
 def _list_pair_pages(place: Path, course: Course, files: ClassFiles) -> Iterator[tuple[Path, Callable[[], str]]]:
     """Yield the pages of similar pairs, and what makes each."""
-    entries = {entry.id: entry for entry in course.entries}
-    for pair in list_shown_pairs(course, files.pairs):
-        both = pair.first, pair.second
-        if files.code.keys() >= set(both):
-            sides, codes = [entries[name] for name in both], [files.code[name] for name in both]
-            yield place / SIMILAR / name_pair(pair), partial(sidebyside.render, pair, sides, codes, HELPERS)
+    sides = {
+        entry.id: Side(entry.who, entry.id, files.code[entry.id], link_page(STAFF, entry), entry.created_at)
+        for entry in course.entries
+        if entry.id in files.code
+    }
+    sides |= {text.id: Side(text.who, text.id, text.code) for text in files.outside.values()}
+    for pair in (*list_shown_pairs(course, files.pairs), *list_outside_pairs(course, files)):
+        if sides.keys() >= {pair.first, pair.second}:
+            both = sides[pair.first], sides[pair.second]
+            yield place / SIMILAR / name_pair(pair), partial(sidebyside.render, pair, both, HELPERS)
 
 
 def _replaced(path: Path, text: str) -> bool:

@@ -13,6 +13,7 @@ from grader.course.results import Course, ResultsFolder, SubmissionResult
 from grader.course.summary import write_class_results
 from grader.report.model import CheckResult, Outcome
 
+MANY = 0.25  # the share of a class that may lose points without a warning
 REPLACED = "replaced"  # the subfolder of the class for each course.json that a regrade has replaced
 
 
@@ -105,6 +106,9 @@ class Regrade:
                 update={"kept": {entry: self.folder.place(entry, result.key).name for entry, result in held.items()}}
             )
             yield f"{len(held)} keep their earlier, higher result"
+        if course == self.before:
+            yield "nothing to apply: these results count already"
+            return
         replaced = self.folder.put_aside_course(REPLACED)
         self.folder.write_course(course)
         yield f"the replaced files are kept in {replaced}; `regrade {self.folder.path} --undo` restores them"
@@ -131,8 +135,15 @@ class Regrade:
                 by_check[name].count(_points(new) - _points(old))
         yield from (f"{name}: {moves}" for name, moves in by_check.items())
         yield from lines
-        most = f", one of them {-min(whole.down):g}" if len(whole.down) > 1 else ""
-        yield f"of {len(self.again)} submissions, {whole}{most}"
+        yield from summarize_moves(len(self.again), whole)
+
+
+def summarize_moves(count: int, moves: Moves) -> Iterator[str]:
+    """Yield how the points of a class of this many submissions change, and a warning if many lose points."""
+    most = f", at most {_in_points(-min(moves.down))} each" if len(moves.down) > 1 else ""
+    yield f"of {count} submissions, {moves}{most}"
+    if len(moves.down) > MANY * count:
+        yield "a correction seldom takes points from so many: read some of these submissions before you apply it"
 
 
 def undo(home: AssignmentFiles, folder: ResultsFolder) -> Iterator[str]:

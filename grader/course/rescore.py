@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from grader.assignment import UsageError
 from grader.course import adjustments as by_hand
 from grader.course.gradebook import GRADEBOOKS, write_gradebooks
-from grader.course.results import ResultsFolder
+from grader.course.results import Course, ResultsFolder
 from grader.course.rules import RuleFiles, read_rule_files
 from grader.course.scoring import Score, ScoreStep, find_unscored, find_unscored_students, identify_student, score_class
 from grader.report.model import write_atomically
@@ -155,6 +155,11 @@ def read_scores(folder: ResultsFolder) -> ScoresFile | None:
         return read_stored(path, ScoresFile)
     except FileNotFoundError:
         return None
+
+
+def list_older_entries(course: Course, scores: Sequence[Score]) -> set[str]:
+    """Return the entries that count for no student, because another one of the same student does."""
+    return {entry.id for entry in course.entries} - {score.entry for score in scores}
 
 
 def _existing(path: Path) -> Path | None:

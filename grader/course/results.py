@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -88,6 +89,10 @@ class Course(StoredModel):
     entries: list[WorklistEntry]
     kept: dict[str, str] = Field(default_factory=dict)
 
+    def without(self, entries: Collection[str]) -> Course:
+        """Return the class without these entries."""
+        return self.model_copy(update={"entries": [entry for entry in self.entries if entry.id not in entries]})
+
 
 class ResultsFolder:
     """The folder of a class: course.json and results/ENTRY.KEY.json, all written by rename, so never incomplete."""
@@ -153,6 +158,7 @@ class ResultsFolder:
         """
         names = sorted(path.name for path in self.results.glob("*.json")) if self.results.is_dir() else []
         found: dict[str, SubmissionResult | None] = {}
+        pool: dict[Any, Any] = {}
         for entry in course.entries:
             key = ResultFingerprints(
                 submission=course.submissions[entry.id], suite=course.suite, environment=course.environment
@@ -163,7 +169,29 @@ class ResultsFolder:
             kept = course.kept.get(entry.id)
             chosen = kept if kept in names else own if own in fitting else fitting[0] if fitting else None
             found[entry.id] = read_stored(self.results / chosen, SubmissionResult) if chosen else None
+            _share_equal_parts(found[entry.id], pool)
         return found
+
+
+def _share_equal_parts(part: Any, pool: dict[Any, Any]) -> Any:
+    """Return a part of a result, with each text and each table cell that `pool` holds replaced by the one in it.
+
+    A class of 3,000 holds each title, id and right answer 3,000 times, and for each check a set with the names of its fields.
+    """
+    if isinstance(part, BaseModel):
+        for name, value in part.__dict__.items():
+            part.__dict__[name] = _share_equal_parts(value, pool)
+        names = frozenset(part.model_fields_set)
+        object.__setattr__(part, "__pydantic_fields_set__", pool.setdefault(names, set(names)))
+    elif isinstance(part, (list, tuple)) and part and isinstance(part[0], BaseModel):
+        for one in part:
+            _share_equal_parts(one, pool)
+    elif type(part) is tuple:
+        parts = tuple(_share_equal_parts(one, pool) for one in part)
+        return pool.setdefault(parts, parts) if all(type(one) is str for one in parts) else parts
+    elif type(part) is str:  # and no word of an enumeration, which is equal to its text
+        return pool.setdefault(part, part)
+    return part
 
 
 def _starting_with(prefix: str, names: list[str]) -> list[str]:

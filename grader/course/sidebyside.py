@@ -1,9 +1,10 @@
-"""Two similar submissions, side by side on one page for staff."""
+"""Two similar submissions, or a submission and a text from elsewhere, side by side on one page for staff."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING
 from grader.course.handed_in import HandedInCode
 from grader.course.marks import clean_lines
 from grader.course.similarity import Lines, SimilarPair
-from grader.course.worklist import WorklistEntry
 
 if TYPE_CHECKING:
     import jinja2
@@ -33,20 +33,32 @@ class SideLine:
     passage: bool
 
 
-def render(
-    pair: SimilarPair,
-    sides: Sequence[WorklistEntry],
-    codes: Sequence[HandedInCode],
-    helpers: dict[str, Callable[..., object]],
-) -> str:
+@dataclass(frozen=True)
+class Side:
+    """One of the two.
+
+    Attributes:
+        who: The students, or the file of a public solution.
+        id: Of the submission, or of the text from elsewhere.
+        page: The staff page of a submission, from the folder of the class.
+        created_at: When it was submitted, if known.
+    """
+
+    who: str
+    id: str
+    code: HandedInCode
+    page: str = ""
+    created_at: datetime | None = None
+
+
+def render(pair: SimilarPair, sides: Sequence[Side], helpers: dict[str, Callable[..., object]]) -> str:
     """Return the page of a pair.
 
     Args:
-        sides: Both submissions, in the order of the pair.
-        codes: The submitted code of both.
-        helpers: Functions of the class page that show a line, a share and the place of a page.
+        sides: Both, in the order of the pair.
+        helpers: Functions of the class page that show a line and a share.
     """
-    texts = [_mark(code.text, [passage[side] for passage in pair.passages]) for side, code in enumerate(codes)]
+    texts = [_mark(side.code.text, [passage[at] for passage in pair.passages]) for at, side in enumerate(sides)]
     excerpts = [tuple(_cut(texts[side], passage[side]) for side in range(2)) for passage in pair.passages]
     return _template().render(
         pair=pair,

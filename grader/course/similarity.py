@@ -63,11 +63,27 @@ class SimilarPair:
     passages: list[tuple[Lines, Lines]]
 
 
-def find_similar_pairs(sources: Mapping[str, str], given: Sequence[str] = ()) -> list[SimilarPair]:
-    """Return the pairs of submissions that share most of their own text.
+@dataclass(frozen=True)
+class OutsideTexts:
+    """Texts that are compared with the submissions of a class, but not with each other.
 
-    They are at most MOST pairs, with a score of at least LEVEL. Where there are more, a pair is
-    left out first if both submissions are in EACH better pairs already.
+    Attributes:
+        texts: By id; no id is that of a submission.
+        is_class: Whether they are all submissions of an earlier class, so that much of what many of them share is common style.
+            What public solutions share was copied from one to the next.
+    """
+
+    texts: Mapping[str, str]
+    is_class: bool = False
+
+
+def find_similar_pairs(
+    sources: Mapping[str, str], given: Sequence[str] = (), outside: Sequence[OutsideTexts] = ()
+) -> list[SimilarPair]:
+    """Return the pairs of submissions that share most of their own text, and such pairs of a submission and an outside text.
+
+    They are at most MOST pairs of each kind, with a score of at least LEVEL. Where there are more,
+    a pair is left out first if both submissions are in EACH better pairs already.
 
     Names of variables, numbers, texts, comments, layout and the order of functions make no
     difference; names after a dot do, because those of libraries cannot be changed. A high score has
@@ -79,28 +95,46 @@ def find_similar_pairs(sources: Mapping[str, str], given: Sequence[str] = ()) ->
             joined.
         given: Texts that everybody has (the stub, support files). Their content does not count, and
             neither does the text beyond MOST_TOKENS of a submission.
+        outside: Texts from elsewhere. In a pair with one of them, `second` is the outside text.
     """
-    known = {gram for text in given for piece in _pieces(text) for gram, _ in _grams(piece)}
+    known = {gram for text in given for piece in _pieces(text) for gram in _grams(piece)}
     names = sorted(sources)
     prints = [_winnowed(sources[name], known) for name in names]
-    spread = Counter(gram for own in prints for gram in own)
-    common = max(HANDFUL, int(len(names) * COMMON))
-    rare = [{gram for gram in own if spread[gram] <= common} for own in prints]
-    found = _chosen(sorted((-score, first, second) for first, second, score in _scored(rare)))
+    common = _find_common(prints)
+    for group in outside:
+        own_prints = [_winnowed(text, known) for _, text in sorted(group.texts.items())]
+        common |= _find_common(own_prints) if group.is_class else set()
+        names += sorted(group.texts)
+        prints += own_prints
+    rare = [own.keys() - common for own in prints]
+    scored = sorted((-score, first, second) for first, second, score in _scored(rare, len(sources)))
+    within = _chosen([pair for pair in scored if pair[2] < len(sources)])
+    beyond = _chosen([pair for pair in scored if pair[2] >= len(sources)])
     return [
         SimilarPair(names[first], names[second], -score, _passages(rare[first] & rare[second], prints[first], prints[second]))
-        for score, first, second in found
+        for score, first, second in (*within, *beyond)
     ]
 
 
-def _scored(rare: list[set[int]]) -> Iterator[tuple[int, int, float]]:
-    """Yield (first, second, score) of all pairs from LEVEL on; only pairs that share something cost time."""
+def _find_common(prints: Sequence[Mapping[int, _Place]]) -> set[int]:
+    """Return the fingerprints that so much of a class has that they are common style."""
+    most = max(HANDFUL, int(len(prints) * COMMON))
+    return {gram for gram, count in Counter(gram for own in prints for gram in own).items() if count > most}
+
+
+def _scored(rare: Sequence[set[int]], own_count: int) -> Iterator[tuple[int, int, float]]:
+    """Yield (first, second, score) of all pairs from LEVEL on; only pairs that share something cost time.
+
+    own_count: How many of them, from the first, are submissions; the others are compared with these only.
+    """
     owners: dict[int, list[int]] = defaultdict(list)
     for second, own in enumerate(rare):
         shared: Counter[int] = Counter()
         for gram in own:
-            shared.update(owners[gram])
-            owners[gram].append(second)
+            if having := owners.get(gram):
+                shared.update(having)
+            if second < own_count:
+                owners[gram].append(second)
         for first, count in shared.items():
             score = count / max(LEAST, min(len(own), len(rare[first])))
             if score >= LEVEL:
@@ -137,10 +171,13 @@ def _winnowed(source: str, known: set[int]) -> dict[int, _Place]:
     found: dict[int, _Place] = {}
     for piece in _pieces(source):
         for run in _unknown(piece, known):
-            grams = list(_grams(run))
+            grams = _grams(run)
             for start in range(max(len(grams) - WINDOW + 1, bool(grams))):
-                gram, place = min(grams[start : start + WINDOW])
-                found.setdefault(gram, place)
+                window = grams[start : start + WINDOW]
+                least = min(window)
+                if least not in found:
+                    at = start + window.index(least)
+                    found[least] = _Place(run[at][1], run[at][2], run[at + GRAM - 1][2])
     return found
 
 
@@ -149,17 +186,16 @@ def _unknown(piece: list[Token], known: set[int]) -> Iterator[list[Token]]:
 
     A student's own word in given text is not evidence.
     """
-    covered = {start + more for start, (gram, _) in enumerate(_grams(piece)) if gram in known for more in range(GRAM)}
+    covered = {start + more for start, gram in enumerate(_grams(piece)) if gram in known for more in range(GRAM)}
     for is_known, run in groupby(enumerate(piece), lambda entry: entry[0] in covered):
         if not is_known:
             yield [token for _, token in run]
 
 
-def _grams(piece: list[Token]) -> Iterator[tuple[int, _Place]]:
-    """Yield the hash of every GRAM tokens in a row, and where they are."""
-    for start in range(len(piece) - GRAM + 1):
-        tokens = piece[start : start + GRAM]
-        yield hash(tuple(token for token, _, _ in tokens)), _Place(tokens[0][1], tokens[0][2], tokens[-1][2])
+def _grams(piece: list[Token]) -> list[int]:
+    """Return the hash of every GRAM tokens in a row."""
+    tokens = [token for token, _, _ in piece]
+    return list(map(hash, zip(*(tokens[start:] for start in range(GRAM)), strict=False)))
 
 
 def _pieces(source: str) -> Iterator[list[Token]]:

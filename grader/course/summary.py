@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -11,17 +11,30 @@ from grader.assignment import AssignmentFiles, UsageError
 from grader.course import rescore
 from grader.course.adjustments import QuestionAdjustment
 from grader.course.classpage import STAFF, STUDENTS, ClassFiles
+from grader.course.earlier import (
+    ComparedWith,
+    OutsideText,
+    keep_outside_texts,
+    read_compared,
+    read_kept_texts,
+    read_outside_texts,
+    remember_compared,
+    write_statistics,
+)
 from grader.course.feedback import Account
 from grader.course.handed_in import HandedInCode, collect_code
 from grader.course.insight import CommonFailure, analyze_results
 from grader.course.publishing import NAME, write_pages
 from grader.course.results import Course, ResultsFolder
 from grader.course.scoring import Score, identify_student, list_own_adjustments
-from grader.course.similarity import SimilarPair, find_similar_pairs
+from grader.course.semesters import compare_classes
+from grader.course.similarity import OutsideTexts, SimilarPair, find_similar_pairs
 from grader.course.worklist import Person
 from grader.report.model import write_atomically
+from grader.report.text import sanitize
 
 SIMILAR = "similarity.json"
+MAX_REMARK = 500  # characters
 OLDER = "none: another submission counts, not this one"
 
 
@@ -31,6 +44,7 @@ def write_class_results(
     policy: Path | None = None,
     adjustments: Path | None = None,
     anew: bool = True,
+    compared: ComparedWith | None = None,
 ) -> Iterator[str]:
     """Write all pages, scores and lists of a class from its results; yield the lines to print.
 
@@ -39,27 +53,42 @@ def write_class_results(
         adjustments: As in `rescore`.
         anew: Whether to compare the submissions again, if they still exist; otherwise the stored pairs
             are used.
+        compared: Earlier classes and public solutions, which the class then remembers; None for those
+            that it remembers.
     """
     course = folder.course()
-    results = folder.of(course)
     yield from rescore.rescore_and_report(folder, policy, adjustments=adjustments)
     code = collect_code(home, course, folder.path)
-    if anew and Path(course.export).is_dir():
-        pairs = find_similar_submissions(home, code)
+    if compared is not None:
+        remember_compared(folder, compared)
+    else:
+        compared = read_compared(home, folder)
+    if anew and (code or Path(course.export).is_dir()):
+        pairs = yield from _compare_code(home, folder, code, compared)
         write_atomically(folder.path / SIMILAR, json.dumps([asdict(pair) for pair in pairs], indent=1) + "\n")
     else:
         pairs = _found_before(folder.path / SIMILAR)
     stored = rescore.read_scores(folder)
     assert stored is not None  # they have just been written
     rows = stored.rules.parse_adjustments()
+    older = rescore.list_older_entries(course, stored.scores)
+    results = folder.of(course)  # late: comparing code and holding results each need memory
+    shown = analyze_results(course.without(older), results)
+    numbers = write_statistics(home, folder, shown, results)
+    comparable = [one for one in compared.classes if one.statistics.checks.keys() & numbers.checks.keys()]
+    for one in compared.classes:
+        if one not in comparable and numbers.checks:
+            yield f"{one.label} has no check in common with this class, so nothing is compared"
     files = ClassFiles(
         pairs=pairs,
         accounts=explain_scores(course, stored.scores, rows),
-        older=_list_older_entries(course, stored.scores),
+        older=older,
         scored=bool(stored.policy or rows),
         code=code,
+        outside=read_kept_texts(folder),
+        comparison=compare_classes(numbers, [(one.label, one.statistics) for one in comparable]) if comparable else None,
     )
-    write_pages(folder, course, results, files)
+    write_pages(folder, course, results, files, shown)
     pages = len(list((folder.path / STUDENTS).glob("*.html")))
     yield (
         f"wrote {NAME}, {pages} pages in {STUDENTS}/, the same for staff in {STAFF}/, "
@@ -67,17 +96,27 @@ def write_class_results(
     )
 
 
-def _list_older_entries(course: Course, scores: Sequence[Score]) -> set[str]:
-    """Return the entries that count for no student."""
-    return {entry.id for entry in course.entries} - {score.entry for score in scores}
+def _compare_code(
+    home: AssignmentFiles, folder: ResultsFolder, code: Mapping[str, HandedInCode], compared: ComparedWith
+) -> Generator[str, None, list[SimilarPair]]:
+    """Yield remarks about texts from elsewhere, and return the similar pairs; keep the texts that are in one."""
+    texts: dict[str, OutsideText] = {}
+    outside = []
+    for group, is_class, remark in read_outside_texts(compared, read_kept_texts(folder)):
+        texts |= {text.id: text for text in group}
+        outside.append(OutsideTexts({text.id: text.code.text for text in group}, is_class))
+        if remark:
+            yield sanitize(remark, MAX_REMARK)
+    pairs = find_similar_submissions(home, code, outside)
+    keep_outside_texts(folder, texts, pairs)
+    return pairs
 
 
 def list_unnamed_groups(folder: ResultsFolder) -> Sequence[CommonFailure]:
     """Return the groups of wrong answers that are not catalogued, in the order and with the numbers of class.html."""
     course, stored = folder.course(), rescore.read_scores(folder)
-    older = _list_older_entries(course, stored.scores) if stored else set()
-    counting = course.model_copy(update={"entries": [entry for entry in course.entries if entry.id not in older]})
-    return analyze_results(counting, folder.of(course)).unknown
+    older = rescore.list_older_entries(course, stored.scores) if stored else set()
+    return analyze_results(course.without(older), folder.of(course)).unknown
 
 
 def explain_scores(
@@ -109,10 +148,12 @@ def explain_scores(
     return pages
 
 
-def find_similar_submissions(home: AssignmentFiles, code: Mapping[str, HandedInCode]) -> list[SimilarPair]:
-    """Return the pairs of similar submissions, among those that can be read."""
+def find_similar_submissions(
+    home: AssignmentFiles, code: Mapping[str, HandedInCode], outside: Sequence[OutsideTexts] = ()
+) -> list[SimilarPair]:
+    """Return the pairs of similar submissions, among those that can be read, and those with a text from elsewhere."""
     sources = {entry: handed.text for entry, handed in code.items()}
-    return find_similar_pairs(sources, [home.stub.read_text(encoding="utf-8")])
+    return find_similar_pairs(sources, [home.stub.read_text(encoding="utf-8")], outside)
 
 
 def _found_before(path: Path) -> list[SimilarPair]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from grader.assignment import AssignmentFiles
+from grader.course.regrade import Moves, summarize_moves
 from grader.course.results import ResultsFolder
 from grader.judge.run import Grader
 from grader.sandbox.places import make_temporary_folder
@@ -289,12 +290,34 @@ def test_a_correction_counts_when_it_is_applied_and_can_be_undone(graded_class: 
     part.run(*again, "--apply", "--unproven")
     lowered = total_points(part)
     assert lowered["right"] == 5
+    assert "nothing to apply" in part.run(*again, "--apply", "--unproven"), "so that --undo still undoes the last change"
     part.run("regrade", str(part.folder), "--undo")
     assert total_points(part) == after
     part.run("regrade", str(part.folder), "--undo")
     assert total_points(part) == before
     assert (part.folder / "gradebook.csv").read_bytes() == pages
     assert "nothing is kept" in part.run("regrade", str(part.folder), "--undo", code=2)
+
+
+@pytest.mark.parametrize(
+    ("up", "down", "lines"),
+    [
+        ([], [], ["of 60 submissions, no points move"]),
+        ([1.0], [-2.0], ["of 60 submissions, 1 gains 1 point, 1 loses 2 points"]),
+        ([], [-2.0] * 15, ["of 60 submissions, 15 lose 30 points, at most 2 points each"]),
+        (
+            [],
+            [-2.0] * 15 + [-8.0],
+            [
+                "of 60 submissions, 16 lose 38 points, at most 8 points each",
+                "a correction seldom takes points from so many: read some of these submissions before you apply it",
+            ],
+        ),
+    ],
+)
+def test_a_preview_warns_when_many_lose(up: list[float], down: list[float], lines: list[str]) -> None:
+    """Catches: a wrong correction whose preview reads like any other; a sum of the class read as the loss of one."""
+    assert list(summarize_moves(60, Moves(up, down))) == lines
 
 
 def test_a_wrong_correction_is_refused(graded_class: Class, tmp_path: Path) -> None:
