@@ -90,9 +90,12 @@ def rescore(
     try:
         # Scores of the new results by the old rules show whether results, policy or adjustments changed a score.
         applied = old.rules if old else read_rule_files(_existing(own), _existing(own_rows))
-        before = applied.parse_adjustments(str(folder.path / SCORES))
-        between = score_class(course, results, applied.parse_policy(str(folder.path / SCORES)), before)
-        ruled = score_class(course, results, policy, before)
+        if applied == rules:
+            between = ruled = new
+        else:
+            before = applied.parse_adjustments(str(folder.path / SCORES))
+            between = score_class(course, results, applied.parse_policy(str(folder.path / SCORES)), before)
+            ruled = score_class(course, results, policy, before)
     except UsageError:
         between = ruled = []  # they name a question or a file that no longer exists, so the causes cannot be distinguished
     changes = _changes(old.scores if old else between, between, ruled, new)

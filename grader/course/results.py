@@ -186,7 +186,7 @@ def _share_equal_parts(part: Any, pool: dict[Any, Any]) -> Any:
     elif isinstance(part, (list, tuple)) and part and isinstance(part[0], BaseModel):
         for one in part:
             _share_equal_parts(one, pool)
-    elif type(part) is tuple:
+    elif type(part) is tuple and part and type(part[0]) in (str, tuple):
         parts = tuple(_share_equal_parts(one, pool) for one in part)
         return pool.setdefault(parts, parts) if all(type(one) is str for one in parts) else parts
     elif type(part) is str:  # and no word of an enumeration, which is equal to its text

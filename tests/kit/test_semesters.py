@@ -148,8 +148,8 @@ def test_a_mistake_that_was_not_in_the_catalogue_has_not_come() -> None:
 
 def test_mistakes_that_look_alike_in_one_class_are_one() -> None:
     """Catches: a mistake that "went" because today's checks cannot distinguish it from another one."""
-    then = planted((40, {}), (9, {"a": mistaken("minus_one")}), (9, {"a": mistaken("minus_two")}))
-    now = planted((40, {}), (18, {"a": mistaken("minus_one", "minus_two")}))
+    then = planted((40, {}), (30, {"a": mistaken("minus_one")}), (30, {"a": mistaken("minus_two")}))
+    now = planted((40, {}), (60, {"a": mistaken("minus_one", "minus_two")}))
     assert compare(count(now), count(then)).mistakes == ()
 
 
@@ -366,6 +366,9 @@ def test_a_class_is_compared_and_remembers_it(
     after = Parsed(read_pages(ours.path, "class.html")).text
     assert "Compared with earlier classes" in after
     assert read_pages(ours.path, "similar/*.html") == beside
+    assert command_line("regrade", str(ours.path), "--known", __file__, root=root) == 0
+    pairs = {(one["first"], one["second"]) for one in json.loads((ours.path / "similarity.json").read_text())}
+    assert pairs == {("s5", "rl-2025/s0"), ("s6", "rl-2025/s1")}, "what is kept of a folder that is gone"
 
 
 def test_the_numbers_of_a_class_are_enough(
