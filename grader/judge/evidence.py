@@ -78,8 +78,12 @@ class WrongAnswerEvidence(Evidence):
         super().__init__({"case": case, "got": self.got})
 
     def record(self) -> Any:
-        forms = [self._record_form(form) for form in self._forms(self.got)]
-        return UNPREDICTABLE if UNPREDICTABLE in forms else forms
+        right = self._forms(self.expected)
+        if self._is_near(self.got, right):
+            return UNPREDICTABLE
+        # Where `also` makes the form from the inputs alone, it makes a right answer of a wrong one.
+        others = [form for form in self._forms(self.got)[1:] if not self._is_near(form, right)]
+        return [self._record_form(form, right) for form in (self.got, *others)]
 
     def fits(self, recorded: Any) -> bool:
         return isinstance(recorded, list) and any(map(self._fits_form, recorded))
@@ -118,17 +122,18 @@ class WrongAnswerEvidence(Evidence):
             return {}
         return {name: part for name, part in split_answer(self.expected, answer).items() if not self._close(*part, near)}
 
-    def _record_form(self, answer: Any) -> Any:
-        expected = self._forms(self.expected)
-        if any(self._close(form, answer, NEAR) for form in expected):
-            return UNPREDICTABLE
+    def _is_near(self, answer: Any, right: list[Any]) -> bool:
+        """Return whether an answer is so near to a right one that it may be one."""
+        return any(self._close(form, answer, NEAR) for form in right)
+
+    def _record_form(self, answer: Any, right: list[Any]) -> Any:
         parts = self._find_wrong_parts(answer)
         if not parts:
             return self._outline(self.expected, answer, self.case).record()
-        right = [split_answer(form, form) for form in expected]
+        forms = [split_answer(form, form) for form in right]
         recorded = {
             name: UNPREDICTABLE
-            if any(name in form and self._close(form[name][0], part[1], NEAR) for form in right)
+            if any(name in form and self._close(form[name][0], part[1], NEAR) for form in forms)
             else self._outline(*part).record()
             for name, part in parts.items()
         }

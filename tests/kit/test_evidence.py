@@ -49,6 +49,17 @@ def test_comes_again(tmp_path) -> None:
     assert answer(WRONG | {"rows": WRONG["rows"].astype(np.float64), "count": 7.0}).fits(recorded)
 
 
+def test_a_form_that_is_made_of_the_inputs_alone(tmp_path) -> None:
+    """Catches: a wrong answer taken for a right one, since `also` makes the other right answer whatever it is given."""
+    halved = {"rows": RIGHT["rows"] / 2}
+    for got in (WRONG, {"rows": WRONG["rows"]}):
+        right = {name: RIGHT[name] for name in got}
+        wrong = answer(got, right, lambda _, right=right: right | halved)
+        recorded = stored(wrong.record(), tmp_path)
+        assert wrong.fits(recorded)
+        assert not answer(right | {"rows": WRONG["rows"] + 1}, right, lambda _, right=right: right | halved).fits(recorded)
+
+
 @pytest.mark.parametrize(
     "got",
     [
