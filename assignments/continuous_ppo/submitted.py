@@ -32,14 +32,14 @@ class Summaries(gym.Wrapper):
         env: The environment. Wrap `Normalize` around this wrapper, so that this wrapper sees the
             raw rewards.
         writer: None, or a TensorBoard writer: `writer.add_scalar(tag, value, global_step)`.
-        window: Number of latest episodes in the moving average.
+        window: Number of returns in the moving average.
 
     Attributes:
-        episode_returns: float each; the undiscounted sum of the episode's rewards.
-        episode_lengths: int each; the number of steps of the episode.
-        moving_averages: float each; the mean of the latest `window` returns, or of all returns as
-            long as there are fewer.
-        interactions: Steps so far, over all episodes.
+        episode_returns: List of floats; the undiscounted sum of rewards of each episode.
+        episode_lengths: List of ints; the number of steps of each episode.
+        moving_averages: List of floats; after each episode, the mean of the latest `window` returns,
+            or of all returns if there are fewer.
+        interactions: The number of steps so far, in all episodes together.
 
     The three lists have one entry for each episode that has ended, terminated or truncated. An
     episode that `reset` interrupts leaves no entry. At the end of an episode, write the tags
@@ -124,7 +124,7 @@ class Policy:
         self.model = model
 
     def act(self, inputs: np.ndarray, training: bool = False) -> dict:
-        """Return sampled actions, their log-probabilities and values; or, to train, distribution and values.
+        """Return sampled actions, log-probabilities and values; for training, return the distribution and values.
 
         Args:
             inputs: One observation `[obs_dim]`, or a batch `[B, obs_dim]`; a floating-point array of
@@ -211,8 +211,8 @@ class TrajectorySampler:
         runner: `get_next()` returns a trajectory of arrays.
         num_epochs: Number of epochs for which each trajectory is used.
         num_minibatches: Number of minibatches into which the rows of an epoch are split.
-        transforms: Called in this order with each minibatch. They store new arrays in this
-            dictionary.
+        transforms: Functions that are called on each minibatch, in this order. They may replace
+            entries of the dictionary, but they do not modify its arrays.
 
     Attributes:
         trajectory: The current trajectory; None at first.
@@ -289,7 +289,7 @@ class PPO:
         max_grad_norm: The global gradient norm (of all parameters together) is clipped to this
             value.
 
-    There is no entropy bonus: this environment does not need one.
+    There is no entropy bonus: HalfCheetah does not need one.
     """
 
     def __init__(
@@ -332,8 +332,8 @@ class PPO:
                 value_targets: `[B, 1]`; G.
             act: The current result of `policy.act(..., training=True)`; `values` `[B, 1]` is V.
 
-        Each row counts with the larger of its two errors, so that moving far from V_old is not
-        rewarded.
+        The maximum is taken in each row, before the mean. So a value gains nothing by moving far
+        from V_old.
         """
         # YOUR CODE HERE (about 4 lines)
         raise NotImplementedError(

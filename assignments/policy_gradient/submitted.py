@@ -4,10 +4,11 @@ Fill in every place marked YOUR CODE HERE. Work from top to bottom, and run `pyt
 as you like. Keep names, arguments and return values as they are; you may add helper functions and
 imports.
 
-Terms: a *rollout* is one episode. T is the number of rows (steps) in a buffer, B the number of rows in
-a minibatch, A the number of actions. A policy is a network that maps observations float32
-`[B, obs_dim]` to *log-probabilities* float32 `[B, A]`. A value network maps observations to float32
-`[B, 1]`.
+Terms: a *rollout* is one episode. A *collection* consists of rollouts that are played with the same
+policy, stored in one buffer, and then trained on. T is the number of rows (steps) in a buffer, B the
+number of rows in a minibatch, A the number of actions. A policy is a network that maps observations
+float32 `[B, obs_dim]` to *log-probabilities* float32 `[B, A]`. A value network maps observations to
+float32 `[B, 1]`.
 
 This assignment follows the course ECE 448 / CS 440 (University of Illinois), machine problem 11:
 policy gradients and PPO.
@@ -53,7 +54,8 @@ def get_vanilla_policy_gradient_loss(
     The mean is over the B rows of the batch. Gradient descent on this loss is gradient ascent on
     the expected return.
 
-    (Williams 1992; ECE 448 / CS 440, machine problem 11, whose example value 0.3363 is this mean.)
+    (Williams 1992; ECE 448 / CS 440, machine problem 11. The loss in its example, 0.3363, is a mean
+    over the batch, too.)
     """
     # YOUR CODE HERE (about 2 lines)
     raise NotImplementedError("get_vanilla_policy_gradient_loss: return -mean(log π(a|s) · R) over the batch, a scalar")
@@ -120,7 +122,7 @@ def get_advantages(value_net: nn.Module, observations: Tensor, returns: Tensor) 
         observations: float32 `[T, obs_dim]`.
         returns: float32 `[T, 1]`; from `get_returns`.
 
-    A_t = R_t - V(s_t) says how much better than expected row t turned out. Standardise over all T
+    A_t = R_t - V(s_t) says how much better than expected step t turned out. Standardise over all T
     rows: (A - mean) / (std + 1e-10). Both definitions of the standard deviation are accepted,
     NumPy's and torch's. The policy loss treats the result as data: it carries no gradient.
 
@@ -157,26 +159,27 @@ def train_policy_gradient(
         optimizer: Has the parameters of the policy, and of the value network if there is one.
         get_policy_gradient_loss, get_value_net_loss: Loss functions. Call them with the keywords
             `policy`, `value_net`, `observation`, `old_logits`, `action`, `return_or_advantage`,
-            `returns`, `ppo_clip`. Except for the networks and `ppo_clip`, pass the rows of one
-            minibatch.
-        get_returns, get_advantages: As above.
-        lr_sched: A torch scheduler, stepped once per collection; None for a constant learning rate.
-        rollouts: Number of rollouts in all, rounded up to whole collections of
-            `rollouts_before_training`.
-        rollouts_before_training: Number of rollouts in one collection.
-        training_epochs_per_rollout: Number of times that every row of a collection is used.
+            `returns`, `ppo_clip`. Pass the networks and `ppo_clip` unchanged; of the other tensors,
+            pass the rows of one minibatch.
+        get_returns, get_advantages: Functions like the two above.
+        lr_sched: A torch learning-rate scheduler; the code below steps it once per collection. None:
+            the learning rate is constant.
+        rollouts: Total number of rollouts, rounded up to a multiple of `rollouts_before_training`.
+        rollouts_before_training: Number of rollouts in a collection.
+        training_epochs_per_rollout: Number of epochs for each collection. An epoch uses every row once.
         minibatch_size: Rows in a minibatch. The last minibatch of an epoch may be smaller; use it,
             too.
         ppo_clip: Pass it to the loss functions.
-        critic_loss_multiplier: Minimise actor loss + critic_loss_multiplier · critic loss.
-        value_net: With None, train only the policy, on returns. Otherwise train the policy on
-            advantages, and the value network with it.
+        critic_loss_multiplier: With a value network, minimise actor loss + critic_loss_multiplier ·
+            critic loss.
+        value_net: None: train only the policy, on returns. Otherwise train both networks, the policy
+            on advantages.
         rollout_seed: The `seed` of `collect_rollouts`.
 
     Returns:
         actor losses, critic losses: One number per minibatch; without a value network, critic
             losses are an empty list.
-        final rewards: One number per collection.
+        final rewards: One number per collection, the second result of `collect_rollouts`.
         learning rates: One number per step of the scheduler.
 
     (ECE 448 / CS 440, machine problem 11.)
@@ -223,8 +226,8 @@ def get_PPO_policy_gradient_loss(
 
     ρ_t = π(a_t | s_t) / π_old(a_t | s_t). It is 1 as long as the policy has not changed.
 
-    (Schulman et al. 2017, eq. 7. Machine problem 11 of ECE 448 / CS 440 describes this loss but
-    prints the vanilla formula here.)
+    (Schulman et al. 2017, eq. 7. Machine problem 11 of ECE 448 / CS 440 describes this loss in words,
+    but the formula it prints is that of the vanilla loss.)
     """
     # YOUR CODE HERE (about 4 lines)
     raise NotImplementedError(
