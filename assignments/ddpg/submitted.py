@@ -78,7 +78,7 @@ class ReplayBuffer:
         )
 
     def sample_batch(self) -> dict[str, np.ndarray]:
-        """Return `batch_size` different transitions, each stored one with equal probability.
+        """Return a batch of `batch_size` different transitions; all stored transitions are equally likely.
 
         Returns:
             A dictionary of arrays with one row per transition, in any order, but in the same order
@@ -138,7 +138,7 @@ class OUNoise:
         self.reset()
 
     def reset(self) -> None:
-        """Set x to the mean, so that the noise of a new episode does not depend on the last one."""
+        """Set x to the mean, so that the noise does not depend on the previous episode."""
         # YOUR CODE HERE (about 1 line)
         raise NotImplementedError(
             "OUNoise: start at the mean; in each step, x ← x + θ(μ - x) + σε with ε ~ N(0, 1), one for each dimension"
@@ -322,9 +322,10 @@ class DDPGAgent:
         Actor loss: minus the mean of Q(s, μ(s)), by the critic that has just been updated. Its
         gradient flows through the critic to the actor, and only the actor changes. (Equation 6.)
 
-        Shapes: `rews` and `done` of a batch are `[B]`, values are `[B, 1]`. The difference of the
-        two is `[B, B]`, and no error is raised. The second blank may use the variables of the
-        first.
+        Shapes: `rews` and `done` are `[B]`, and values are `[B, 1]`. If you subtract them, you get
+        `[B, B]` and no error.
+
+        The code in the second blank may use the variables of the first.
         """
         samples = self.memory.sample_batch()
         # YOUR CODE HERE (about 12 lines)
@@ -347,8 +348,8 @@ class DDPGAgent:
     def train(self, num_frames: int, plotting_interval: int = 200) -> None:
         """Train for `num_frames` steps of the environment.
 
-        First set `is_test` to False and reset `self.env`. `total_step` numbers the steps from 1 on;
-        `select_action` reads it. After each step, make one update if `memory` holds a batch and
+        First set `is_test` to False and reset `self.env`. Count the steps in `total_step`, starting
+        with 1; `select_action` reads it. After each step, make one update if `memory` holds a batch and
         `total_step > initial_random_steps`. When an episode is over, reset `self.env` and the
         noise, and start a new score. Reset without a seed: with the same seed, all episodes start
         in the same state.

@@ -10,10 +10,10 @@ a_t taken there, and its reward r_t. The last column contains only the next obse
 
 The mask `is_not_done`, `[B, T]`, marks the ends of games:
 
-    column         t - 1       t           t + 1
-    observation    a frame     the last    the first frame of a new game
-    action         executed    *not*       executed
-    is_not_done    1           0           1
+    column         t - 1       t                 t + 1
+    observation    old game    old game, last    new game, first
+    action         executed    *not* executed    executed
+    is_not_done    1           0                 1
 
 So r_(t-1) is the last reward of the old game, and nothing is played in column t (a *dead tick*). A
 return before the end must not contain anything after it, and in column t + 1 the memory is empty.
@@ -148,8 +148,8 @@ def train_on_rollout(states, actions, rewards, is_not_done, prev_memory_states, 
     any other column. The target of the value loss may also be G_t, and the entropy may leave out
     the last column.
 
-    The pass through the rollout is graded separately. Everything after it is graded once your code
-    computes a loss and makes a step.
+    Grading: the pass through the rollout is checked separately. All other checks need a function
+    that computes a loss and makes a step.
 
     (Mnih et al. 2016, algorithm S3 with entropy as in section 4; *Practical RL*, week 8, which does
     not explain the mask.)
