@@ -8,10 +8,10 @@ Notation: T is the number of steps of an episode, B the number of rows of a batc
 action dimensions, w the number of observations in a state (its window), V(s) the critic.
 
 This assignment follows a notebook of drafts for a PPO agent in *keras-rl* (November 2017), called
-the keras-rl drafts below. They implement PPO (Schulman et al. 2017, "Proximal policy optimization
-algorithms", arXiv 1707.06347) in a library whose agents have a `forward` and a `backward`. The
-author expects the details of one draft to be wrong. They are; the notebook of this assignment shows
-how.
+"the keras-rl drafts" below. The agents of this library have a `forward` and a `backward` method. The
+drafts implement PPO (Schulman et al. 2017, "Proximal policy optimization algorithms", arXiv
+1707.06347) in this form. Their author suspected mistakes in one of them. The notebook of this
+assignment shows that there are several.
 
 Each question except the test is graded independently: the grader supplies the parts of other
 questions that it needs.
@@ -52,9 +52,10 @@ def GeneralizedAdvantageEstimator(
         truncated: bool `[T]`; True if a time limit ended the episode at this step. Then the episode
             is over, but the value of the next state counts.
 
-    A_t = δ_t + γλ A_{t+1} with δ_t = r_t + γ V(next_state_t) - V(state_t), without γ V(next_state_t)
-    if terminated. In the last step of an episode, however it ended, and in the last row, A_t = δ_t.
-    If the last row is neither terminated nor truncated, its episode goes on.
+    A_t = δ_t + γλ A_{t+1} with δ_t = r_t + γ V(next_state_t) - V(state_t). If the step terminated,
+    δ_t = r_t - V(state_t). In the last step of an episode, however it ended, and in the last row,
+    A_t = δ_t. If the last row is neither terminated nor truncated, its episode goes on, and the
+    value of its next state counts.
 
     With `next_state`, a missing `terminated` or `truncated` means False in every step. If all three
     are missing, the rows are one episode that terminated in the last row.
@@ -73,17 +74,19 @@ def GeneralizedAdvantageEstimator(
 
 
 def test_advantages(estimator: Callable[..., np.ndarray] = GeneralizedAdvantageEstimator) -> None:
-    """Raise an AssertionError if the estimator is wrong; return None if it is right.
+    """Raise an AssertionError if the estimator is wrong; return None if it is correct.
 
     Args:
         estimator: Has the arguments of `GeneralizedAdvantageEstimator`. A correct one may return its
             advantages as a NumPy array, a tensor or a list of T numbers, in single or double
             precision.
 
-    The test should pass every estimator that follows the docstring above. It should fail the draft,
-    and every estimator with a single fault: it drops the last δ, uses a wrong value after the last
-    step, ignores the ends inside the rows or one kind of them, or cuts only one of V and A at an
-    end.
+    The test should accept every estimator that follows the docstring above. It should reject the
+    draft, and every estimator with one of these faults:
+        The last δ is missing.
+        The value after the last step is wrong.
+        Ends inside the rows are ignored: all of them, or only terminations, or only truncations.
+        A termination cuts only one of V and A, or a truncation also cuts V.
 
     `python -m pytest submitted.py` runs the test on your estimator. `grade.py` can run the test only
     after you have repaired your estimator.
@@ -288,7 +291,7 @@ class PPOAgent:
         num_envs: The number of environments that run at once.
         window_length: w.
         gamma, lamb: γ and λ.
-        episodes_per_update: N, the number of finished episodes for an update.
+        episodes_per_update: N. As soon as N episodes have finished, there is an update.
         epochs: The number of passes over the steps of these episodes in an update.
         batch_size: The number of rows in a minibatch.
         clip: ε.
@@ -302,11 +305,11 @@ class PPOAgent:
         observation, reward, terminated, truncated, _ = env.step(action)
         agent.backward(reward, terminated, truncated)
 
-    After the end of an episode, there is an extra call: `agent.forward(last observation)` and
+    After the end of an episode, there is an *extra call*: `agent.forward(last observation)`, then
     `agent.backward(0.0)`. It is not a step of the environment; it only shows the agent the final
-    state of the episode. (With several environments, only some may have ended. In gymnasium's vector
-    environments, an environment resets in the step after the end of its episode. That step ignores
-    the action and has the reward 0: for this environment, it is the extra call.)
+    state of the episode. (With several environments, usually only some have ended. In gymnasium's
+    vector environments, an environment resets in the step after the end of its episode. That step
+    ignores the action and has the reward 0. For this environment, it is the extra call.)
 
     Attributes:
         gamma, lamb, episodes_per_update, epochs, batch_size, clip, entropy_coef: As given.
@@ -394,7 +397,7 @@ class PPOAgent:
     def backward(
         self, reward: float | np.ndarray, terminal: bool | np.ndarray = False, truncated: bool | np.ndarray = False
     ) -> dict[str, float]:
-        """Store the result of the latest action; return that of `update`, or {} without an update.
+        """Store the result of the latest action; return the result of `update`, or {} if there is none.
 
         Args:
             reward: A number, or `[num_envs]`.
@@ -402,16 +405,17 @@ class PPOAgent:
                 terminated the episode.
             truncated: Like `terminal`; whether a time limit ended the episode.
 
-        For each environment, append the step to its memory. But if the episode in the memory was
-        already over, this is the extra call after the end. Then append nothing: add the result of
-        `finish_episode`, for the memory and the state that `forward` has just seen, to `episodes`,
-        and reset the memory.
+        For each environment, look at its memory:
+            The episode in it is not over: append the step.
+            The episode was already over: this is the extra call. Append nothing. Call
+                `finish_episode` with the memory and the state that `forward` has just stored, add
+                the result to `episodes`, and reset the memory.
 
         If there are `episodes_per_update` episodes or more, call `update` and then empty `episodes`:
         the policy has changed, so they are not used again.
 
-        If the agent is not in training, the memories are filled as usual (a state may need them),
-        but nothing is added to `episodes`.
+        If the agent is not in training, fill and reset the memories as usual, because states may
+        need them, but add nothing to `episodes`.
         """
         # YOUR CODE HERE (about 15 lines)
         raise NotImplementedError(
@@ -451,8 +455,8 @@ class PPOAgent:
         density of the action under the current policy, divided by its density when it was chosen.
         Negate the sum, exactly once.
 
-        Shapes: `log_prob` is `[B, 1]`, and `advantage` is `[B]`. The product of the two is
-        `[B, B]`, and no error is raised.
+        Shapes: `log_prob` is `[B, 1]`, and `advantage` is `[B]`. If you multiply them, you get
+        `[B, B]` and no error.
         """
         # YOUR CODE HERE (about 7 lines)
         raise NotImplementedError(
@@ -472,9 +476,10 @@ class PPOAgent:
         """Update both networks with all steps of all `episodes`; return the mean losses.
 
         First normalize the advantages of all these steps together: subtract their mean and divide by
-        their standard deviation (with n or n - 1) plus 1e-8. Then, `epochs` times, shuffle all rows
-        and split them into minibatches of `batch_size` (the last one may be smaller). For each
-        minibatch, take one step of the optimizer on the sum of its `policy_loss` and `value_loss`.
+        their standard deviation plus 1e-8. (NumPy's and torch's definitions are both accepted.)
+        Then, `epochs` times, shuffle all rows and split them into minibatches of `batch_size` (the
+        last one may be smaller). For each minibatch, take one step of the optimizer on the sum of
+        its `policy_loss` and `value_loss`.
 
         Return {"policy_loss": ..., "value_loss": ...}: the means over all minibatches, as floats.
         """
