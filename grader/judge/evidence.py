@@ -97,7 +97,7 @@ class WrongAnswerEvidence(Evidence):
         compared = [self._compare_parts(form[self.case]) for form in forms if isinstance(form, dict) and self.case in form]
         if WHOLE in self._wrong or not compared:
             return super().compare(recorded)
-        return max(compared, key=lambda found: sum(same is not False for same in found.values()) / len(found))
+        return max(compared, key=lambda found: sum(same is not False for same in found.values()) / max(len(found), 1))
 
     @cached_property
     def _wrong(self) -> dict[str, AnswerStructure]:

@@ -49,6 +49,13 @@ def test_comes_again(tmp_path) -> None:
     assert answer(WRONG | {"rows": WRONG["rows"].astype(np.float64), "count": 7.0}).fits(recorded)
 
 
+def test_a_mistake_whose_wrong_parts_chance_decides() -> None:
+    """Catches: a grader error for an answer that is wrong in another part than those."""
+    recorded = [{"case": {"count": UNPREDICTABLE}}]
+    assert answer(RIGHT | {"losses": [9.0, 9.0, 9.0]}).compare(recorded) == {}
+    assert not answer(RIGHT | {"losses": [9.0, 9.0, 9.0]}).fits(recorded)
+
+
 def test_a_form_that_is_made_of_the_inputs_alone(tmp_path) -> None:
     """Catches: a wrong answer taken for a right one, since `also` makes the other right answer whatever it is given."""
     halved = {"rows": RIGHT["rows"] / 2}
