@@ -253,7 +253,7 @@ def test_a_check_without_a_stored_case() -> None:
     """A learning run compares no stored answer: its call is shown, and what the check says of it."""
     text = run("learning_ppo", SOLUTION)
     assert "Called with (driver learn):" in text
-    assert "rollouts = 400" in text
+    assert "rollouts = 320" in text
 
 
 def test_what_is_kept_is_bounded_and_stays_out_of_reports(home: AssignmentFiles, replaced) -> None:

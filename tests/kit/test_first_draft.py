@@ -193,7 +193,7 @@ def test_the_page_leads_from_a_module_to_a_release(tmp_path: Path, capsys: pytes
     replay(packed[0], 0, "release", "kmeans", "-o", str(tmp_path / "out"))
     written = [line for line in f"{mistakes}\n{alternatives}\n{survivors}".splitlines() if line.strip()]
     questions = len(AssignmentFiles(root, "kmeans").assignment.questions)
-    assert f"has written {round((len(written) + len(changes) / 2) / questions)} lines a question" in SECTION.replace("\n", " ")
+    assert f"wrote {round((len(written) + len(changes) / 2) / questions)} lines per question" in SECTION.replace("\n", " ")
 
 
 def test_a_module_of_torch_is_proven_with_mistakes_alone(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -386,7 +386,7 @@ def test_a_learning_check_keeps_what_was_earned(home: AssignmentFiles) -> None:
     (only,) = found.checks
     assert only.outcome is Outcome.PASSED
     (curve,) = only.curves.values()
-    assert len(curve) == 50
+    assert 2 <= len(curve) <= 320 // 8  # training stops once the policy does well
     assert 'class="plot"' in page.render(found.for_student())
 
 
