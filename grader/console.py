@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 NO_REPORTS = (".py", ".ipynb", ".zip", ".toml", ".csv", ".pt", ".npz", ".safetensors")  # people write them, or train for hours
 MAX_LINE = 100_000  # characters
-MOST_JOBS = 64  # that anyone may ask for
 GRADED, USAGE, GRADER_ERROR, STOPPED = 0, 2, 3, 130
 
 
@@ -127,20 +126,18 @@ def add_level(parser: argparse.ArgumentParser) -> None:
 def add_jobs(parser: argparse.ArgumentParser) -> None:
     """Add the option that sets how many calls of a submission are made side by side."""
     about = "calls of a submission to make side by side (default: one for each core, at most 4, as far as memory allows)"
-    parser.add_argument("--jobs", type=_count_jobs, metavar="N", help=about)
-
-
-def _count_jobs(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= MOST_JOBS:
-        raise ValueError(text)
-    return int(text)
+    parser.add_argument("--jobs", type=int, metavar="N", help=about)
 
 
 def choose_jobs(options: argparse.Namespace, assignment: Assignment) -> int:
-    """Return how many calls to make side by side: what was asked for, or what this machine allows."""
+    """Return how many calls to make side by side: --jobs, or what this machine allows."""
     from grader import machine
+    from grader.assignment import UsageError
 
-    return options.jobs or machine.choose_jobs(assignment.limits.memory_mb)
+    jobs: int = machine.choose_jobs(assignment.limits.memory_mb) if options.jobs is None else options.jobs
+    if jobs < 1:
+        raise UsageError(f"--jobs {jobs}: expected at least 1")
+    return jobs
 
 
 def add_output(parser: argparse.ArgumentParser, what: str) -> None:

@@ -7,7 +7,7 @@ a copy that has made the same call. So the report does not depend on their numbe
 from __future__ import annotations
 
 import contextlib
-import hashlib
+import itertools
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -17,8 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from grader.sandbox import wire
-from grader.sandbox.reply import Reply, SandboxFault
+from grader.sandbox.reply import Reply, SandboxFault, hash_request
 
 if TYPE_CHECKING:
     import pytest
@@ -73,6 +72,7 @@ class CallsAhead:
         self._groups: list[Group] = []
         self._now: Group | None = None
         self._copies: list[Copy] = []
+        self._numbers = itertools.count()  # a number of its own for each, also where one has ended
 
     def plan(self, groups: list[list[pytest.Function]]) -> None:
         """Let the copies run these groups of checks, in this order; none of their calls begins before."""
@@ -124,7 +124,7 @@ class CallsAhead:
         ours, theirs = context.Pipe()
         self._sandbox.warm_up()
         inherited = [copy.connection for copy in self._copies] + [ours]
-        arguments = (self._sandbox, len(self._copies), self._run, theirs, inherited, os.getpid())
+        arguments = (self._sandbox, next(self._numbers), self._run, theirs, inherited, os.getpid())
         process = context.Process(target=_work, args=arguments, daemon=True)
         process.start()
         theirs.close()
@@ -133,7 +133,7 @@ class CallsAhead:
 
     def _recall(self, request: dict[str, Any], seconds: float) -> Reply | None:
         """Return the reply that a copy has received to the same call; None if the judge must make it itself."""
-        call = hash_call(request)
+        call = hash_request(request)
         while self._now is not None and self._now.copy is not None:
             if waiting := self._now.replies.get(call):
                 limit, reply = waiting.pop(0)
@@ -185,13 +185,8 @@ def _work(
     for other in inherited:
         other.close()
     with contextlib.suppress(EOFError, OSError, SandboxFault), sandbox.copy(number) as own:
-        own.observer = lambda request, seconds, reply: connection.send((hash_call(request), seconds, reply))
+        own.observer = lambda request, seconds, reply: connection.send((hash_request(request), seconds, reply))
         while not own.interrupted.is_set():
             for check in connection.recv():
                 run(check, own)
             connection.send(None)
-
-
-def hash_call(request: dict[str, Any]) -> str:
-    """Return the digest of a request to run a driver."""
-    return hashlib.sha256(wire.encode(request)).hexdigest()

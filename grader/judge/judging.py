@@ -142,12 +142,7 @@ class CheckRunner:
     def _starts(self, item: pytest.Function) -> bool:
         """Return whether a check would run now."""
         question = self.assignment.question(self.results[item.nodeid].question)
-        return not (
-            self.submission.broken
-            or question.function in self.submission.unwritten
-            or _missing_needs(question, self.report.checks)
-            or self._unwritten_pieces(question)
-        )
+        return self.submission.broken is None and self._find_obstacle(question) is None
 
     def _run_ahead(self, name: str, sandbox: ForkedSandbox) -> None:
         """Run a check in a copy of this process, which has a sandbox of its own, for its calls alone."""
@@ -186,19 +181,23 @@ class CheckRunner:
         question = self.assignment.question(result.question)
         if self.submission.broken is not None:
             self._failed(result, self.submission.broken)
-        elif question.function in self.submission.unwritten:
-            result.outcome, result.cause, result.unwritten = Outcome.NOT_RUN, Cause.STUB, True
-            result.message = f"not written yet: {question.task}"
-        elif missing := _missing_needs(question, self.report.checks):
-            result.outcome, result.cause = Outcome.NOT_RUN, Cause.NEEDS
-            result.message = f"not run: first {', '.join(missing)} must pass"
-        elif unwritten := self._unwritten_pieces(question):
-            result.outcome, result.cause = Outcome.NOT_RUN, Cause.NEEDS
-            result.message = f"not run: first {', '.join(unwritten)} must be written"
+        elif obstacle := self._find_obstacle(question):
+            result.outcome, (result.cause, result.message) = Outcome.NOT_RUN, obstacle
+            result.unwritten = result.cause is Cause.STUB
         else:
             # Fail closed: the outcome stays GRADER_ERROR until `ended` records one.
             result.outcome, result.cause, result.message = Outcome.GRADER_ERROR, Cause.GRADER, "the check did not run"
             self.checks.run(item, self)
+
+    def _find_obstacle(self, question: Question) -> tuple[Cause, str] | None:
+        """Return why the checks of a question do not run, as the report says it, or None if they do."""
+        if question.function in self.submission.unwritten:
+            return Cause.STUB, f"not written yet: {question.task}"
+        if missing := _missing_needs(question, self.report.checks):
+            return Cause.NEEDS, f"not run: first {', '.join(missing)} must pass"
+        if unwritten := self._unwritten_pieces(question):
+            return Cause.NEEDS, f"not run: first {', '.join(unwritten)} must be written"
+        return None
 
     def _unwritten_pieces(self, question: Question) -> list[str]:
         functions = [self.assignment.question(piece).function for piece in question.pieces]

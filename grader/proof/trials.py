@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import pickle
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -23,9 +22,8 @@ from grader.proof.coverage import Coverage, read_coverage
 from grader.proof.pool import TrialPool
 from grader.proof.reply_cache import ReplyCache, ReplyStore
 from grader.report.model import CheckResult, Outcome, Report
-from grader.sandbox import wire
 from grader.sandbox.entered import IMPORTED
-from grader.sandbox.reply import Reply
+from grader.sandbox.reply import Reply, hash_request
 
 Facts = dict[str, Any]
 """Facts of calls, by a digest of the driver, its inputs and the seed."""
@@ -327,8 +325,7 @@ def write_coverage(grader: Grader, submission: str, questions: frozenset[str], p
 
 def hash_call(request: dict[str, Any]) -> str:
     """Return the digest of a driver call: its driver, its inputs and the seed, and whether there is a submission."""
-    called = request | {"submission": request["submission"] is not None}
-    return hashlib.sha256(wire.encode(called)).hexdigest()
+    return hash_request(request | {"submission": request["submission"] is not None})
 
 
 def facts_agree(known: Facts, facts: Facts) -> bool:

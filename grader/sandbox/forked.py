@@ -243,15 +243,14 @@ class ForkedSandbox(SandboxCalls):
 
     def copy(self, number: int) -> ForkedSandbox:
         """Return a sandbox whose server is a copy of this one's, which is warm; see `template`."""
-        secrets = [Path(path) for path in self.secrets]
-        other = ForkedSandbox(self.drivers, self.folders, self.memory_mb, secrets, template=(self, number), torch=self.torch)
-        other.interrupted, other._isolation = self.interrupted, self._isolation  # and with any other it would not start
-        return other
+        return self._with_same_files(second=False, template=(self, number))
 
     def _another(self) -> ForkedSandbox:
+        return self._with_same_files(second=True, template=self.template)
+
+    def _with_same_files(self, second: bool, template: tuple[ForkedSandbox, int] | None) -> ForkedSandbox:
         secrets = [Path(path) for path in self.secrets]
-        template, torch = self.template, self.torch
-        other = ForkedSandbox(self.drivers, self.folders, self.memory_mb, secrets, True, template, torch)
+        other = ForkedSandbox(self.drivers, self.folders, self.memory_mb, secrets, second, template, self.torch)
         other.interrupted, other._isolation = self.interrupted, self._isolation  # and with any other it would not start
         return other
 

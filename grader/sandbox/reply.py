@@ -7,6 +7,7 @@ is at fault.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import math
 import os
 import signal
@@ -489,6 +490,13 @@ class SandboxCalls:
 def _request(do: str, driver: str, inputs: dict[str, Any], submission: Path | None, seed: int) -> dict[str, Any]:
     path = None if submission is None else str(submission)
     return {"do": do, "driver": driver, "inputs": inputs, "submission": path, "seed": seed}
+
+
+def hash_request(request: dict[str, Any]) -> str:
+    """Return the digest of a request."""
+    from grader.sandbox import wire
+
+    return hashlib.sha256(wire.encode(request)).hexdigest()
 
 
 def _relay(asking: Exchange, answering: Exchange) -> tuple[int, Exchange]:

@@ -347,7 +347,7 @@ def test_facts_of_another_case() -> None:
 
 
 def test_a_fact_that_chance_decides() -> None:
-    """What differs between two runs is no evidence, but the other facts of the same answer are."""
+    """A fact that differs between two runs is left out; the other facts of the same answer are evidence."""
     first, second = saw(**STEPS, loss=np.array([1.0, 7.0])), saw(**STEPS, loss=np.array([7.0, 1.0]))
     by_chance = Mistake("chance", "question", "hint", {"check": settle(first.evidence, second.evidence.record())})
     assert hints_of([by_chance], check=saw(**STEPS, loss=np.array([3.0, 4.0]))) == {"check": ("hint",)}
