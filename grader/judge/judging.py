@@ -74,7 +74,7 @@ class CheckRunner:
         self.options = options
         self.stopped = False
         self.retried: list[str] = []  # checks that were run twice, because the grader failed at first
-        self.shared = RunContext(self.sandbox, TimeBudget(self.assignment), ReadingBudget(), options.seed)
+        self.shared = RunContext(self.sandbox, TimeBudget(self.assignment), ReadingBudget(), options.seed, options.margin)
         chosen = select_checks(self.checks, options)
         self.results = {item.nodeid: result for item, result in chosen}
         report.checks = list(self.results.values())
@@ -148,7 +148,7 @@ class CheckRunner:
         """Run a check in a copy of this process, which has a sandbox of its own, for its calls alone."""
         if self.sandbox is not sandbox:
             self.sandbox, self.options = sandbox, replace(self.options, explains=False, changed=None)
-            self.shared = RunContext(sandbox, TimeBudget(self.assignment), ReadingBudget(), self.options.seed)
+            self.shared = replace(self.shared, sandbox=sandbox, clock=TimeBudget(self.assignment), patience=ReadingBudget())
         self.checks.run(next(item for item in self.items if item.nodeid == name), self)
 
     def _judge(self, item: pytest.Function, result: CheckResult) -> None:

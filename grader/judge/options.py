@@ -42,6 +42,7 @@ class GradingOptions:
         again: See `before`.
         suites: The grader's suites to run; None for all.
         jobs: How many calls of the submission to make side by side, where the sandbox can.
+        margin: Multiplies all tolerances. A proof asks whether the solution would pass with smaller ones.
     """
 
     select: Collection[str] | None = None
@@ -54,3 +55,4 @@ class GradingOptions:
     again: Set[str] = frozenset()
     suites: Collection[str] | None = None
     jobs: int = 1
+    margin: float = 1.0

@@ -101,6 +101,7 @@ class RunContext:
     Attributes:
         patience: The limit on reading facts. It starts when a call has returned; the code that runs the check ends it.
         seed: The random seed.
+        margin: Multiplies the tolerances of comparisons with stored answers.
         refused_calls: System calls of the submission that were refused because they are not on the list.
         explained: Questions whose arguments were already asked for; once is enough.
     """
@@ -109,6 +110,7 @@ class RunContext:
     clock: TimeBudget
     patience: ReadingBudget
     seed: int
+    margin: float = 1.0
     refused_calls: set[str] = field(default_factory=set)
     explained: set[str] = field(default_factory=set)
 
@@ -315,6 +317,7 @@ class SubmissionUnderTest:
             exact_dtype: See `compare.difference`.
             also_show: Names of facts to show in the message, for a view that reduces them to right or wrong.
         """
+        rtol, atol = self._shared.margin * rtol, self._shared.margin * atol
         expected = view(Stored(case.answer)) if view else case.answer
         try:
             got = view(facts) if view else facts

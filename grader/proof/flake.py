@@ -88,6 +88,6 @@ def _wrong(home: AssignmentFiles, seeds: int, wrong: Sequence[Variant]) -> Itera
 
 def _grade(grader: Grader, task: SeededTrial) -> tuple[list[str], list[str]]:
     """Return the checks that were run, and those that failed."""
-    trial = try_variant(grader, task.submission, set(task.select) if task.select is not None else None, task.seed)
+    trial = try_variant(grader, task.submission, set(task.select) if task.select is not None else None, seed=task.seed)
     run = [check.id for check in trial.report.checks if check.outcome is not Outcome.NOT_RUN]
     return run, [check.id for check in trial.lost()]

@@ -29,7 +29,7 @@ from grader.assignment import SUITES, AssignmentFiles
 from grader.fingerprints import hash_parts
 from grader.proof.coverage import FunctionNames, leave_out_bodies, read_coverage
 from grader.proof.pool import PendingResult, TrialPool
-from grader.proof.trials import Facts, TrialResult, TrialTask, Verdict, facts_agree, run_task
+from grader.proof.trials import MARGIN, Facts, TrialResult, TrialTask, Verdict, facts_agree, run_task
 from grader.report.model import write_atomically
 from grader.sandbox.substitutes import names_accelerator
 
@@ -184,6 +184,8 @@ class RecordKeys:
         ]
         texts = self._texts(task)
         about = [task.id, str(task.thorough), *task.mistake, str(len(task.whole))]
+        if task.processor:
+            about += [task.processor, str(MARGIN)]
         if any(names_accelerator(text.encode()) for text in texts):  # in any function: it changes the behaviour of torch
             about.append("cuda")
         checks = [check for question in ("", *sorted(task.questions | task.whole)) for check in self._about[question]]

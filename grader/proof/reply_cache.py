@@ -126,7 +126,7 @@ class ReplyCache:
 
 def list_surroundings() -> list[str]:
     """Return what decides all replies: the sandbox's code, Python, the libraries, the kernel and the process's rights."""
-    variables = [f"{name}={os.environ.get(name, '')}" for name in ("GRADER_LEVEL", "GRADER_WITHOUT")]
+    variables = [f"{name}={os.environ.get(name, '')}" for name in ("GRADER_LEVEL", "GRADER_WITHOUT", "GRADER_PROCESSOR")]
     user = str(os.geteuid()) if hasattr(os, "geteuid") else ""
     return [fingerprints.hash_sandbox(), platform.python_version(), platform.platform(), user, *variables, *_list_packages()]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import pickle
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ Facts = dict[str, Any]
 
 FAILS, RAISES = "fails", "raises"
 NOT_FINAL = (Outcome.TIMEOUT, Outcome.GRADER_ERROR)
+MARGIN = 0.25  # share of every tolerance that rounding on another processor may use up
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,8 @@ class TrialTask:
         mistake: Of a mistake, its id, question and hint.
         entries: By suite, what is recorded that it shows to the checks of these questions.
         observed: Whether to return what its calls returned.
+        processor: One of `grader.sandbox.reply.PROCESSORS`: the variant runs with its arithmetic, and must pass with a
+            quarter of every tolerance (MARGIN).
     """
 
     id: str
@@ -144,6 +148,7 @@ class TrialTask:
     mistake: tuple[str, str, str] = ("", "", "")
     entries: dict[str, Mistake | None] = field(default_factory=dict)
     observed: bool = False
+    processor: str = ""
 
 
 @dataclass(frozen=True)
@@ -181,12 +186,15 @@ def run_task(grader: Grader, task: TrialTask, coverage: Path, anew: bool = False
         coverage: Where the coverage of the solution is written, if that has been done.
         anew: Whether calls are made of which this machine has kept the replies.
     """
-    with trace_calls(grader) as entered, keep_replies(grader, finds=not anew):
-        with (
-            observe_facts(grader) as facts,
-            recall_calls(grader, task.submission, coverage) as recalled,
-        ):
-            trial = try_variant(grader, task.submission, set(task.questions), thorough=task.thorough)
+    with (
+        _on_processor(grader, task.processor) as grader,
+        trace_calls(grader) as entered,
+        keep_replies(grader, finds=not anew),
+    ):
+        known = {} if task.processor else replies_to_variant(coverage, task.submission)  # those of another one would differ
+        margin = MARGIN if task.processor else 1.0
+        with observe_facts(grader) as facts, recall_calls(grader, known) as recalled:
+            trial = try_variant(grader, task.submission, set(task.questions), thorough=task.thorough, margin=margin)
         stale = tuple(_unlike_the_record(grader, task)) if task.entries else ()
         trials, verdict = [trial], trial.verdict(task.mistake)
         if task.whole and not verdict.lost:
@@ -205,25 +213,33 @@ def run_task(grader: Grader, task: TrialTask, coverage: Path, anew: bool = False
     )
 
 
-def try_variant(
-    grader: Grader,
-    submission: str,
-    select: set[str] | None,
-    seed: int = 0,
-    thorough: bool = True,
-    suites: Sequence[str] = SUITES,
-) -> Trial:
+def try_variant(grader: Grader, submission: str, select: set[str] | None, **options: Any) -> Trial:
     """Return the trial of a submission's text by the checks of these questions.
 
     Args:
         select: Ids of the questions; None for all.
+        options: Of `GradingOptions`.
     """
     with tempfile.TemporaryDirectory(prefix="grader-") as folder:
         path = Path(folder) / grader.home.assignment.submission
         path.write_text(submission, encoding="utf-8")
-        options = GradingOptions(select, seed=seed, thorough=thorough, explains=False, suites=suites)
-        report = grader.grade(path, options)
+        report = grader.grade(path, GradingOptions(select, explains=False, **options))
     return Trial(report, {check: failure and failure.evidence.shown for check, failure in grader.seen.items()})
+
+
+@contextlib.contextmanager
+def _on_processor(grader: Grader, processor: str) -> Iterator[Grader]:
+    """Yield the grader, or, where a processor is named, one of the same checks whose sandbox has the arithmetic of that one."""
+    if not processor:
+        yield grader
+        return
+    before = os.environ.get("GRADER_PROCESSOR", "")
+    os.environ["GRADER_PROCESSOR"] = processor
+    try:
+        with Grader(grader.home, grader.suites) as other:
+            yield other
+    finally:
+        os.environ["GRADER_PROCESSOR"] = before
 
 
 @contextlib.contextmanager
@@ -287,14 +303,14 @@ def keep_replies(grader: Grader, finds: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def recall_calls(grader: Grader, submission: str, coverage: Path) -> Iterator[list[str]]:
-    """Yield a list that fills with the calls of a variant which are not made, because the solution gives the same reply."""
+def recall_calls(grader: Grader, known: Mapping[str, bytes]) -> Iterator[list[str]]:
+    """Yield a list that fills with the calls that are not made, because their replies are known.
+
+    Args:
+        known: Pickled replies, by the digest of their calls; see `replies_to_variant`.
+    """
     recalled: list[str] = []
     sandbox = grader.harness.sandbox
-    try:
-        known = read_coverage(coverage).replies_to(submission)
-    except FileNotFoundError:
-        known = {}
 
     def recall(request: dict[str, Any], _seconds: float) -> Reply | None:
         pickled = known.get(call := hash_call(request))
@@ -309,6 +325,14 @@ def recall_calls(grader: Grader, submission: str, coverage: Path) -> Iterator[li
         yield recalled
     finally:
         sandbox.recall = None
+
+
+def replies_to_variant(coverage: Path, submission: str) -> Mapping[str, bytes]:
+    """Return the solution's replies that a variant of it cannot change; none if there is no such file."""
+    try:
+        return read_coverage(coverage).replies_to(submission)
+    except FileNotFoundError:
+        return {}
 
 
 def write_coverage(grader: Grader, submission: str, questions: frozenset[str], path: Path) -> None:

@@ -27,6 +27,7 @@ from grader.proof.pool import PendingResult, TrialPool
 from grader.proof.records import TrialRunner, shorten_name
 from grader.proof.testside import TRIED, prove_test_side
 from grader.proof.trials import (
+    MARGIN,
     Facts,
     Trial,
     TrialResult,
@@ -39,6 +40,7 @@ from grader.proof.trials import (
     write_coverage,
 )
 from grader.report.model import CheckResult, Outcome, Report, write_atomically
+from grader.sandbox.reply import PROCESSORS
 
 RECOGNISED = 0.9  # minimum share of mistakes that are recognised by their own hint
 MUTANTS_CAUGHT = 0.95
@@ -131,11 +133,19 @@ class Proof:
         wrong = [self._mistake_task(variant, known) for variant in self.wrong]
         beside = [None if self.options.quick else self._beside_task(variant) for variant in self.wrong]
         changed = [] if self.options.quick else self._mutant_tasks()
-        all_tasks = [*units, *filter(None, training), *wrong, *filter(None, beside), *(task for _, _, task in changed)]
+        rounded = self._processor_tasks()
+        all_tasks = [
+            *rounded,
+            *units,
+            *filter(None, training),
+            *wrong,
+            *filter(None, beside),
+            *(task for _, _, task in changed),
+        ]
         sample = random.randrange(10**6) if self.options.sample is None else self.options.sample
         self.trials = TrialRunner(pool, self.home, all_tasks, known, sample, self.options.anew)
         covered = self._cover(pool, [*units, *wrong, *filter(None, beside), *(task for _, _, task in changed)])
-        for task in [*units, *([] if self.options.quick else filter(None, training))]:
+        for task in [*rounded, *units, *([] if self.options.quick else filter(None, training))]:
             self.trials.start(task)
         whole = pool.submit(_try_whole_agent, self._hopeless(), sorted(self._proven_by_mistakes()))
         stub = pool.submit(_try_stub, make_stub(self._text(), self.home.assignment))
@@ -153,6 +163,7 @@ class Proof:
         needed = [task if task and self._must_train(unit, task) else None for unit, task in zip(units, training, strict=True)]
         for task in filter(None, needed):
             self.trials.start(task)
+        yield from self.processors(rounded)
         yield from self.stub(stub.result())
         yield from self.alternatives(units, needed, spared=len(list(filter(None, training))) - len(list(filter(None, needed))))
         yield from self.mistakes(wrong, beside, known)
@@ -191,6 +202,25 @@ class Proof:
         yield from ((f"{check.id} is not proven here: {check.message}", None) for check in idle)
         if report.cause:
             yield report.explain_stop(), True
+
+    def processors(self, tasks: list[TrialTask]) -> Iterator[Finding]:
+        """Yield whether the solution passes, with less than every tolerance, where libraries round as on other processors.
+
+        Args:
+            tasks: Its trials with their arithmetic.
+        """
+        faults = 0
+        for task in tasks:
+            tried = self.trials.result(task)
+            for loss in (*tried.losses, *filter(None, [tried.note])):
+                faults += 1
+                yield (
+                    f"with the arithmetic of {task.processor} and {MARGIN:.0%} of every tolerance, the solution loses {loss}",
+                    True,
+                )
+        names = ", ".join(task.processor for task in tasks)
+        passes = "does not pass" if faults else "passes"
+        yield f"with {names} arithmetic, the solution {passes} with {MARGIN:.0%} of every tolerance", faults > 0
 
     def read_catalogue(self) -> Iterator[Finding]:
         """Read mistakes and alternatives first, so that faults in them are reported at once."""
@@ -325,6 +355,11 @@ class Proof:
         for entry in read_survivors(self.home):
             if entry not in met and entry.question not in TRIED:
                 yield f"survivors.toml is stale: {entry.question}: {entry.change} is caught, or is not a mutant any more", True
+
+    def _processor_tasks(self) -> list[TrialTask]:
+        """Return the trials of the solution with the arithmetic of other processors; what is trained there is not compared."""
+        asked = frozenset(self._units())
+        return [TrialTask(f"processor {name}", self._text(), asked, processor=name) for name in PROCESSORS]
 
     def _unit_task(self, variant: Variant) -> TrialTask:
         """Return the trial of an alternative on the questions about single functions."""

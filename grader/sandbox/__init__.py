@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from grader.sandbox.reply import LAYERS, LEVELS
+from grader.sandbox.reply import LAYERS, LEVELS, PROCESSORS
 
 if TYPE_CHECKING:
     from grader.sandbox.forked import ForkedSandbox
@@ -29,7 +29,8 @@ def open_sandbox(
     """Return the best sandbox that this system allows.
 
     GRADER_LEVEL=basic requests the one that every system allows, GRADER_LEVEL=process the one that an
-    ordinary user gets. GRADER_WITHOUT=landlock,seccomp leaves out layers.
+    ordinary user gets. GRADER_WITHOUT=landlock,seccomp leaves out layers. GRADER_PROCESSOR=avx2
+    lets libraries round as on another processor (see `reply.PROCESSORS`).
 
     Args:
         drivers: The file of public drivers.
@@ -49,7 +50,12 @@ def open_sandbox(
     from grader.assignment import UsageError  # not needed in the server, which imports this package as well
 
     level, without = os.environ.get("GRADER_LEVEL") or "full", os.environ.get("GRADER_WITHOUT", "")
-    for name, value, known in (("GRADER_LEVEL", [level], LEVELS), ("GRADER_WITHOUT", without.split(","), LAYERS)):
+    processor = os.environ.get("GRADER_PROCESSOR", "")
+    for name, value, known in (
+        ("GRADER_LEVEL", [level], LEVELS),
+        ("GRADER_WITHOUT", without.split(","), LAYERS),
+        ("GRADER_PROCESSOR", [processor], PROCESSORS),
+    ):
         if unknown := [word for word in value if word and word not in known]:
             raise UsageError(f"{name} names {unknown[0]!r}; there are: {', '.join(known)}")
     if sys.platform == "linux" and level != "basic":

@@ -58,6 +58,24 @@ LEVELS = ("basic", "process", "full")
 LAYERS = ("own user", "seccomp", "landlock", "network namespace", "mount namespace")
 """Layers that a system may lack, by the names that GRADER_WITHOUT accepts."""
 
+PROCESSORS = {
+    "sse4": {
+        "ATEN_CPU_CAPABILITY": "default",
+        "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
+        "ONEDNN_MAX_CPU_ISA": "SSE41",
+        "OPENBLAS_CORETYPE": "Nehalem",
+    },
+    "avx2": {
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "OPENBLAS_CORETYPE": "Haswell",
+    },
+    "other-vendor": {"MKL_CBWR": "COMPATIBLE", "OPENBLAS_CORETYPE": "Zen"},
+}
+"""By the names that GRADER_PROCESSOR accepts, variables that let libraries round as on another processor: what PyTorch, MKL,
+oneDNN and OpenBLAS may use of this one. MKL takes its compatible code on processors that are not Intel's."""
+
 
 @dataclass(frozen=True)
 class Isolation:
@@ -595,7 +613,10 @@ def shorten_output(printed: BinaryIO) -> str:
 
 
 def make_environment(home: Path, python_home: str | None = None) -> dict[str, str]:
-    """Return the whole environment of the server: nothing inherited, one thread, fixed hashes."""
+    """Return the whole environment of the server: nothing inherited, one thread, fixed hashes.
+
+    GRADER_PROCESSOR is not passed on: it names one of PROCESSORS, whose variables are.
+    """
     moved = {"PYTHONHOME": python_home} if python_home else {}
     # Without these Windows starts no process and finds no temporary folder.
     needed = ("SYSTEMROOT", "WINDIR", "TEMP", "TMP", "PATHEXT") if sys.platform == "win32" else ()
@@ -618,4 +639,5 @@ def make_environment(home: Path, python_home: str | None = None) -> dict[str, st
             "MPLBACKEND": "Agg",
             "SDL_VIDEODRIVER": "dummy",
         }
+        | PROCESSORS.get(os.environ.get("GRADER_PROCESSOR", ""), {})
     )

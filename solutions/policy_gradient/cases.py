@@ -171,15 +171,22 @@ def far_inputs(rng, rows, observed, hidden, actions, least):
     """A policy whose least likely actions have a log-probability of about `least`; every second row has taken one of them.
 
     In float32 their probability is 0, and its logarithm is not a number that could be trained on.
+    Weights and observations are eighths, scaled by whole numbers, so that float32 holds each logit exactly. Otherwise the
+    rounding of logits of 100, which depends on the processor, would show in the likely actions' probabilities.
     """
     inputs = vanilla_inputs(rng, rows, observed, hidden, actions)
-    weights = inputs["weights"]
-    scale = least / log_policy(weights, inputs["observation"]).min(axis=1).max()
+    weights = [eighths(value) for value in inputs["weights"]]
+    observation = eighths(inputs["observation"])
+    scale = np.ceil(least / log_policy(weights, observation).min(axis=1).max())
     weights[-2:] = [(scale * value).astype(np.float32) for value in weights[-2:]]
-    logits = log_policy(weights, inputs["observation"])
+    logits = log_policy(weights, observation)
     action = np.where(np.arange(rows) % 2, logits.argmin(axis=1), logits.argmax(axis=1))[:, None]
     # Returns that are not large, beside losses that are.
-    return inputs | dict(weights=weights, action=action, return_or_advantage=nonzero(rng, rows, 1))
+    return inputs | dict(weights=weights, observation=observation, action=action, return_or_advantage=nonzero(rng, rows, 1))
+
+
+def eighths(values):
+    return np.round(8 * values) / 8
 
 
 @case("vanilla_loss", question="get_vanilla_policy_gradient_loss")

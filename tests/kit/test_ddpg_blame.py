@@ -9,7 +9,7 @@ import pytest
 
 from grader.assignment import SUITES, AssignmentFiles
 from grader.judge.run import Grader
-from grader.proof.trials import recall_calls, try_variant, write_coverage
+from grader.proof.trials import recall_calls, replies_to_variant, try_variant, write_coverage
 
 pytestmark = pytest.mark.recorded
 
@@ -44,7 +44,7 @@ def lost(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lost]:
             for old, new in edits.items():
                 assert text.count(old) == 1, old
                 text = text.replace(old, new)
-            with recall_calls(grader, text, coverage):
+            with recall_calls(grader, replies_to_variant(coverage, text)):
                 report = try_variant(grader, text, set(PARTS)).report
             found = {question.id: FULL[question.id] - question.points for question in report.questions if question.id in PARTS}
             return {name: points for name, points in found.items() if points}

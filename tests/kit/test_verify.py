@@ -80,6 +80,7 @@ def test_a_good_suite_is_proven(toy: Path, tmp_path: Path) -> None:
     text = "\n".join(line for line, _ in found)
     for part in (
         "the solution gets 6/6",
+        "with sse4, avx2, other-vendor arithmetic, the solution passes with 25% of every tolerance",
         "the stub gets 0/6",
         "2 of 2 alternatives get full marks",
         "7 of 7 mistakes are caught",
@@ -99,6 +100,20 @@ def test_a_good_suite_is_proven(toy: Path, tmp_path: Path) -> None:
     assert "What is scale for?" in page
     marks = re.findall(r"^  \w+ +([x.]+)$", text, re.MULTILINE)
     assert page.count('<td class="fails">') == "".join(marks).count("x")
+
+
+def test_numbers_that_another_processor_rounds_away_are_told(toy: Path, edit) -> None:
+    """Catches: a check that the solution passes on the author's machine alone, as two of policy_gradient did."""
+    rounded = 'result = 2e-4 * (__import__("os").environ.get("ATEN_CPU_CAPABILITY") == "avx2")'
+    edit("solutions/toy/submitted.py", "result = 0.0", rounded)
+    build(toy, "toy")
+    *losses, last = faults(toy, quick=True)
+    # The sum is 3.5: right in the first place, for a student on such a machine too, but by too little.
+    assert losses[0].startswith(
+        "with the arithmetic of avx2 and 25% of every tolerance, the solution loses visible/test_three "
+    )
+    assert all("avx2" in line for line in losses)
+    assert last == "with sse4, avx2, other-vendor arithmetic, the solution does not pass with 25% of every tolerance"
 
 
 def test_doctor_attacks_an_assignment_as_well(toy: Path, edit, own_servers) -> None:

@@ -100,7 +100,7 @@ class WarmServers:
         if template is not None or sys.platform != "linux" or os.environ.get("GRADER_LEVEL") == "basic":
             return open_sandbox(drivers, folders, memory_mb, secrets, template, torch)
         support = [path for folder in folders for path in sorted(folder.iterdir()) if path.is_file()]
-        layers = [os.environ.get(name, "") for name in ("GRADER_LEVEL", "GRADER_WITHOUT")]
+        layers = [os.environ.get(name, "") for name in ("GRADER_LEVEL", "GRADER_WITHOUT", "GRADER_PROCESSOR")]
         parts = [drivers.read_bytes(), *(part for path in support for part in (path.name.encode(), path.read_bytes()))]
         key = hashlib.sha256(repr((parts, torch, layers)).encode()).hexdigest()
         if key in self._kept and self._kept[key].gone():
