@@ -1,12 +1,12 @@
-"""Grade the same works at every level of isolation, with threads, with other Pythons and torches: points must be the same.
+"""Grade the same works at each isolation level, with threads, as other processors round, with other Pythons and torches.
 
     python benchmarks/same_points.py [NAME ...] [--python PYTHON ...] [--sample 30] [--seed 0] [--keep FILE] [--kept FILE ...]
 
-For each assignment it grades the solution (which must get full marks), the stub, and randomly drawn mistakes and
-alternatives, on the unit questions of their function. Each is graded at full by every PYTHON in which the kit's
-requirements are installed, and by this one at the other levels and with four threads. `--keep` writes all points;
-`--kept` adds a file from another machine to the comparison. The first environment is the one that the others are
-compared with.
+Points must be the same. For each assignment it grades the solution (which must get full marks), the stub, and randomly
+drawn mistakes and alternatives, on the unit questions of their function. Each is graded at full by every PYTHON in which
+the kit's requirements are installed, and by this one at the other levels, with four threads, and as libraries round on
+other processors. `--keep` writes all points; `--kept` adds a file from another machine to the comparison. The first
+environment is the one that the others are compared with.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 THREADS = "import torch\ntorch.set_num_threads(4)\n"
-ENVIRONMENTS = {  # the level of isolation, and what stands before a work's own code
-    "full": ("full", ""),
-    "process": ("process", ""),
-    "basic": ("basic", ""),
-    "full, 4 threads": ("full", THREADS),
+ENVIRONMENTS = {  # the level of isolation, what stands before a work's own code, and GRADER_PROCESSOR
+    "full": ("full", "", ""),
+    "process": ("process", "", ""),
+    "basic": ("basic", "", ""),
+    "full, 4 threads": ("full", THREADS, ""),
+    "full, SSE 4.2": ("full", "", "sse4"),
+    "full, AVX2": ("full", "", "avx2"),
+    "full, not Intel's": ("full", "", "other-vendor"),
 }
 DESCRIBE = """
 import platform, numpy, torch
@@ -89,13 +92,13 @@ def draw_works(name: str, sample: int, seed: int) -> dict[str, tuple[str, list[s
 
 def grade_elsewhere(python: str, environment: str, plan: Path, found: dict[str, dict[str, Any]]) -> None:
     """Add, under a description of the environment, the points of each check of each work."""
-    level, prefix = ENVIRONMENTS[environment]
+    level, prefix, processor = ENVIRONMENTS[environment]
     described = subprocess.run([python, "-c", DESCRIBE], capture_output=True, text=True, check=True).stdout.strip()
     began = time.monotonic()
     done = subprocess.run(
         [python, __file__, "--grade", str(plan), prefix],
         cwd=ROOT,
-        env=os.environ | {"GRADER_LEVEL": level, "PYTHONPATH": str(ROOT)},
+        env=os.environ | {"GRADER_LEVEL": level, "GRADER_PROCESSOR": processor, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         text=True,
         check=True,
