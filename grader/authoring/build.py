@@ -132,8 +132,8 @@ def _from_trials(harness: Harness, recipes: list[CaseRecipe], stub: dict[str, st
     if options.mistakes:
         catalogue = load_catalogue(home, "mistakes")
         with TrialPool(harness, min(options.workers, 1 + len(catalogue) // WORTH_A_WORKER), "mistakes") as pool:
-            recorded = record_mistakes(pool, catalogue)
             text = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
+            recorded = record_mistakes(pool, text, catalogue)
             recorded["visible"], counts = record_pairs(pool, text, catalogue, recorded["visible"])
             options.report(counts.describe())
         for suite, found in recorded.items():

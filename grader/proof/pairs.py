@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, zip_longest
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 from grader.answers import Mistake, combine_shows, read_mistakes
@@ -32,7 +33,7 @@ from grader.proof.boundary import Finding
 from grader.proof.catalogue import Variant
 from grader.proof.merging import MergeConflict, merge_changes
 from grader.proof.pool import TrialPool
-from grader.proof.trials import list_unit_questions, try_variant
+from grader.proof.trials import list_unit_questions, recall_calls, replies_to_variant, try_variant
 
 MOST_PAIRS = 600  # pairs of an assignment, so that a build takes minutes, not hours
 DRAWN = 40  # submissions whose hints a proof examines
@@ -113,7 +114,8 @@ def record_pairs(
     alone = {name: entry.shows for name, entry in recorded.items()}
     pairs, count = list_pairs(solution, mistakes, alone)
     pending = [
-        pool.submit(_try_pair, pair.one.function, pair.submission, [alone[pair.one.id], alone[pair.other.id]]) for pair in pairs
+        pool.submit(_try_pair, pair.one.function, pair.submission, [alone[pair.one.id], alone[pair.other.id]], pool.coverage)
+        for pair in pairs
     ]
     found, kept = dict(recorded), 0
     for pair, tried in zip(pairs, pending, strict=True):
@@ -123,9 +125,10 @@ def record_pairs(
     return found, PairCounts(count, len(pairs), kept)
 
 
-def _try_pair(grader: Grader, function: str, submission: str, alone: Sequence[Shows]) -> Shows | None:
+def _try_pair(grader: Grader, function: str, submission: str, alone: Sequence[Shows], coverage: Path) -> Shows | None:
     """Return the evidence of the pair that its mistakes do not show separately; None if there is none."""
-    try_variant(grader, submission, list_unit_questions(grader.home.assignment, function), suites=(SUITE,))
+    with recall_calls(grader, replies_to_variant(coverage, submission)):
+        try_variant(grader, submission, list_unit_questions(grader.home.assignment, function), suites=(SUITE,))
     return _select_evidence(
         {check.removeprefix(f"{SUITE}/"): failure.evidence for check, failure in grader.seen.items() if failure is not None},
         alone,
@@ -203,6 +206,7 @@ def measure_hints(
                 mistakes[0].function,
                 submission,
                 [recorded[one.id] for one in mistakes if one.id in recorded] if len(mistakes) > 1 else [],
+                pool.coverage,
             )
             for mistakes, submission in drawn
         ]
@@ -238,8 +242,11 @@ def _draw_works(
             count += 1
 
 
-def _list_hints(grader: Grader, function: str, submission: str, alone: Sequence[Mistake]) -> tuple[list[str], bool]:
+def _list_hints(
+    grader: Grader, function: str, submission: str, alone: Sequence[Mistake], coverage: Path
+) -> tuple[list[str], bool]:
     """Return the hints that the visible checks of a function give, and whether these see exactly one of some mistakes."""
-    report = try_variant(grader, submission, list_unit_questions(grader.home.assignment, function), suites=(SUITE,)).report
+    with recall_calls(grader, replies_to_variant(coverage, submission)):
+        report = try_variant(grader, submission, list_unit_questions(grader.home.assignment, function), suites=(SUITE,)).report
     seen = {check.removeprefix(f"{SUITE}/"): failure for check, failure in grader.seen.items()}
     return [hint for check in report.checks for hint in check.hint.splitlines()], bool(find_fitting_mistakes(alone, seen))

@@ -43,7 +43,9 @@ class TrialPool:
         label: The label of the progress bar.
 
     Attributes:
+        assignment: The assignment of the harness.
         folder: For files that tasks share; removed when the pool is closed.
+        coverage: Where tasks find the coverage of the solution (`grader.proof.trials.write_coverage`), if it is written.
     """
 
     def __init__(self, harness: Harness, workers: int, label: str) -> None:
@@ -51,7 +53,9 @@ class TrialPool:
         from rich.progress import Progress
 
         harness.warm_up()
+        self.assignment = harness.home.assignment
         self.folder = make_temporary_folder()
+        self.coverage = self.folder / "coverage.pickle"
         self._grader = Grader(harness.home, SUITES, harness=harness)
         self._executor = _executor(self._grader, workers) if workers > 1 else None
         console = Console(stderr=True)

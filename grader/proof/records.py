@@ -237,7 +237,7 @@ class TrialRunner:
         anew: bool,
     ) -> None:
         self.solution: Facts = {}
-        self.coverage = pool.folder / "coverage.pickle"
+        self.coverage = pool.coverage
         self._pool = pool
         self._anew = anew
         self._records = Records(home)

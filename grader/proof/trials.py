@@ -31,6 +31,7 @@ Facts = dict[str, Any]
 
 FAILS, RAISES = "fails", "raises"
 NOT_FINAL = (Outcome.TIMEOUT, Outcome.GRADER_ERROR)
+SEEDS = (0, 1)  # with which a mistake's evidence is recorded
 MARGIN = 0.25  # share of every tolerance that rounding on another processor may use up
 
 
@@ -335,15 +336,16 @@ def replies_to_variant(coverage: Path, submission: str) -> Mapping[str, bytes]:
         return {}
 
 
-def write_coverage(grader: Grader, submission: str, questions: frozenset[str], path: Path) -> None:
-    """Write the coverage of the solution by these questions; a function for `TrialPool.submit`."""
+def write_coverage(grader: Grader, submission: str, questions: frozenset[str], path: Path, seeds: Sequence[int] = (0,)) -> None:
+    """Write the coverage of the solution by these questions, with these seeds; a function for `TrialPool.submit`."""
     coverage = Coverage(submission, grader.home.drivers)
 
     def note(request: dict[str, Any], reply: Reply) -> None:
         coverage.add(hash_call(request), request["driver"], reply)
 
     with trace_calls(grader), observe_calls(grader, note):
-        try_variant(grader, submission, set(questions))
+        for seed in seeds:
+            try_variant(grader, submission, set(questions), seed=seed)
     coverage.write(path)
 
 
@@ -388,18 +390,23 @@ def _unlike_the_record(grader: Grader, task: TrialTask) -> Iterator[str]:
                 yield f"{where} shows different evidence in {check} now"
 
 
-def record_mistakes(pool: TrialPool, mistakes: Sequence[Variant]) -> dict[str, dict[str, Mistake]]:
+def record_mistakes(pool: TrialPool, solution: str, mistakes: Sequence[Variant]) -> dict[str, dict[str, Mistake]]:
     """Return, by suite and id, what each mistake shows to the checks of its function.
 
     A mistake that shows nothing is left out. Each is tried with two seeds: evidence that differs
-    between them is decided by chance, and is recorded as UNPREDICTABLE.
+    between them is decided by chance, and is recorded as UNPREDICTABLE. Calls that a mistake cannot
+    change are made of the solution alone.
 
     Raises:
         UsageError: If the solution does not pass, since then nothing can be concluded.
     """
     passes = pool.submit(_require_solution_passes)
-    pending = [pool.submit(_record, mistake) for mistake in mistakes]
+    functions = {mistake.function for mistake in mistakes}
+    questions = frozenset().union(*(list_unit_questions(pool.assignment, function) for function in functions))
+    covered = pool.submit(write_coverage, solution, questions, pool.coverage, seeds=SEEDS)
     passes.result()
+    covered.result()
+    pending = [pool.submit(_record, mistake, pool.coverage) for mistake in mistakes]
     found: dict[str, dict[str, Mistake]] = {suite: {} for suite in SUITES}
     for mistake, shows in zip(mistakes, pending, strict=True):
         for check, saw in shows.result().items():
@@ -423,11 +430,13 @@ def _require_solution_passes(grader: Grader) -> None:
         raise UsageError(f"tests/*/mistakes is stale, everything else is up to date: the solution does not pass: {why}")
 
 
-def _record(grader: Grader, mistake: Variant) -> dict[str, Any]:
+def _record(grader: Grader, mistake: Variant, coverage: Path) -> dict[str, Any]:
     """Return what a mistake shows, by check as reports name it."""
     select = list_unit_questions(grader.home.assignment, mistake.function)
-    try_variant(grader, mistake.submission, select, seed=0)
-    first = {check: failure.evidence for check, failure in grader.seen.items() if failure is not None}
-    try_variant(grader, mistake.submission, select, seed=1)
-    second = {check: failure.evidence.record() for check, failure in grader.seen.items() if failure is not None}
+    seen = []
+    with recall_calls(grader, replies_to_variant(coverage, mistake.submission)):
+        for seed in SEEDS:
+            try_variant(grader, mistake.submission, select, seed=seed)
+            seen.append({check: failure.evidence for check, failure in grader.seen.items() if failure is not None})
+    first, second = seen[0], {check: evidence.record() for check, evidence in seen[1].items()}
     return {check: settle(saw, second[check]) if check in second else UNPREDICTABLE for check, saw in first.items()}
