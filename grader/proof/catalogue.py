@@ -144,8 +144,8 @@ def load_catalogue(home: AssignmentFiles, kind: str) -> list[Variant]:
 
     Raises:
         CatalogueError: For invalid Python, an unknown question, parameters that differ from the
-            solution's, a missing hint, a text to replace that does not occur exactly once, or two
-            entries with the same name.
+            solution's, a missing hint, a text to replace that does not occur exactly once, edits that
+            leave no valid Python, or two entries with the same name.
     """
     path = home.solution / f"{kind}.py"
     if not path.is_file():
@@ -338,6 +338,11 @@ def _edited(text: str, edits: dict[str, str] | None, identifier: str) -> str:
         line = text[: text.index(old)].rpartition("\n")[2]
         indent = " " * (len(line) - len(line.lstrip()))
         text = text.replace(old, re.sub(r"\n(?=.)", f"\n{indent}", new))
+    try:
+        ast.parse(text)
+    except SyntaxError as error:  # every check would fail, whatever it is for
+        line = (error.text or "").strip()
+        raise CatalogueError(f"{identifier}: with its edits, the function is not valid Python: {error.msg}: {line}") from error
     return text
 
 

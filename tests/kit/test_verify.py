@@ -226,6 +226,11 @@ def test_points_that_do_not_add_up_are_told(toy: Path, edit) -> None:
         ('@mistake("total", hint="What is', '@mistake("sum", hint="What is', "begins_with_one: there is no question 'sum'"),
         ("def product(values)", "def product(numbers)", "product: the solution's total takes (values), this one is (numbers)"),
         ('{" * scale": ""}', '{" * skale": ""}', "scale_ignored: ' * skale' stands 0 times in the solution"),
+        (
+            '{" * scale": ""}',
+            '{" * scale": " *"}',
+            "scale_ignored: with its edits, the function is not valid Python: invalid syntax: re",
+        ),
         ("def product(", "def begins_with_one(", "two entries are named begins_with_one"),
         ('hint="What is scale for?"', "hint=str(1)", "scale_ignored: the arguments of altered must be literals"),
         (
