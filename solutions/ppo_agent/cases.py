@@ -415,6 +415,11 @@ def actor_of_two_actions(rng):
     return dict(obs_dim=3, n=2, states=with_a_large_row(rng, 7, 1, 3), log_sigma=np.array([-3.3, 2.7], np.float32))
 
 
+@case("actor", question="Actor")
+def actor_of_two_observations(rng):
+    return dict(obs_dim=3, n=1, states=with_a_large_row(rng, 5, 2, 3), log_sigma=np.array([0.4], np.float32))
+
+
 @case("actor", question="Actor", hidden=True)
 def actor_with_a_window(rng):
     return dict(obs_dim=2, n=3, states=with_a_large_row(rng, 6, 4, 2), log_sigma=np.array([0.2, -0.9, 0.6], np.float32))
@@ -423,6 +428,11 @@ def actor_with_a_window(rng):
 @case("critic", question="Critic")
 def critic_of_three_numbers(rng):
     return dict(obs_dim=3, states=with_a_large_row(rng, 7, 1, 3))
+
+
+@case("critic", question="Critic")
+def critic_of_two_observations(rng):
+    return dict(obs_dim=3, states=with_a_large_row(rng, 5, 2, 3))
 
 
 @case("critic", question="Critic", hidden=True)
@@ -577,6 +587,11 @@ def two_environments_that_end_at_once(rng):
 
 
 @case("backward", question="PPOAgent.backward")
+def terminated_as_time_ran_out(rng):
+    return calls(rng, [(2, "terminated and truncated"), (3, "truncated"), (1, "")]) | dict(episodes_per_update=9)
+
+
+@case("backward", question="PPOAgent.backward")
 def one_environment_of_numpy(rng):
     """Rewards and ends are NumPy's own numbers and bools, as environments return them."""
     return calls(rng, [(2, "terminated"), (3, "truncated"), (1, "")]) | dict(episodes_per_update=1, by_numpy=True)
@@ -717,6 +732,13 @@ def at_the_first_step(rng):
 @case("policy_loss", question="PPOAgent.policy_loss", nudges={"advantage": 1, "log_prob": 1})
 def ratios_on_both_sides(rng):
     return policy_batch(rng, RATIOS, SIGNS * rng.uniform(0.5, 2.0, 12), 3) | dict(clip=0.2, entropy_coef=0.0)
+
+
+@case("policy_loss", question="PPOAgent.policy_loss")
+def a_wide_clip_range(rng):
+    """Some ratios are outside the usual range and inside this one."""
+    log_ratio = np.repeat([-0.9, -0.4, 0.3, 0.8], 2)
+    return policy_batch(rng, log_ratio, SIGNS[:8] * rng.uniform(0.5, 2.0, 8), 2) | dict(clip=0.4, entropy_coef=0.0)
 
 
 @case("policy_loss", question="PPOAgent.policy_loss", nudges={"advantage": 1, "log_prob": 1})

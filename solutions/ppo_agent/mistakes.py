@@ -545,6 +545,13 @@ def expects_no_value_when_time_is_up(estimator=GeneralizedAdvantageEstimator):  
     compare(estimator(tens, STATES, REWARDS, 0.5, 0.5, AFTER, MIDDLE, NO), [0.25, -3.0, 1.0])
 
 
+test_of_the_own_estimator_alone = altered(
+    "test_advantages",
+    {"found = estimator(critic, *arguments)": "found = GeneralizedAdvantageEstimator(critic, *arguments)"},
+    hint="Which estimator does your test call: its argument, or always yours?",
+    source="student code",
+)
+
 # IndependentGaussianProcess.sample
 
 logarithm_as_deviation = altered(
@@ -719,6 +726,14 @@ density_takes_sigma_for_its_logarithm = altered(
     source="the keras-rl drafts",
 )
 
+density_changes_the_actions = altered(
+    "IndependentGaussianProcess.get_dist",
+    {"deviation = (y - mu) * torch.exp(-log_sigma)": "deviation = y.sub_(mu) * torch.exp(-log_sigma)"},
+    hint="What does `y` contain after your call?",
+    source="student code",
+    form=True,
+)
+
 density_without_the_circle = altered(
     "IndependentGaussianProcess.get_dist",
     {" - 0.5 * self.n * np.log(2 * np.pi)": ""},
@@ -879,6 +894,16 @@ means_are_squashed = altered(
     source="student code",
 )
 
+actor_of_the_newest_observation = altered(
+    "Actor",
+    {
+        "nn.Linear(window_length * obs_dim, 16),": "nn.Linear(obs_dim, 16),",
+        "mu = self.mu(state)": "mu = self.mu(state[:, -1:])",
+    },
+    hint="How many numbers does a state of w observations have, and how many of them does your first layer get?",
+    source="student code",
+)
+
 sigma_from_the_state = altered(
     "Actor",
     {
@@ -932,6 +957,24 @@ one_state_loses_its_axis = altered(
     form=True,
 )
 
+one_hidden_layer_twice = altered(
+    "Actor",
+    {
+        "            nn.Linear(16, 16),\n"
+        "            nn.ReLU(),\n"
+        "            nn.Linear(16, 16),\n"
+        "            nn.ReLU(),\n"
+        "            nn.Linear(16, n),": ""
+        "            (same := nn.Linear(16, 16)),\n"
+        "            nn.ReLU(),\n"
+        "            same,\n"
+        "            nn.ReLU(),\n"
+        "            nn.Linear(16, n),"
+    },
+    hint="How many objects of the class nn.Linear does your actor have?",
+    source="student code",
+)
+
 # Critic
 
 critic_of_two_hidden_layers = altered(
@@ -948,6 +991,16 @@ critic_activation_missing = altered(
         "            nn.Linear(16, 1),"
     },
     hint="Which activation is between the last two linear layers of your critic?",
+)
+
+critic_of_the_newest_observation = altered(
+    "Critic",
+    {
+        "nn.Linear(window_length * obs_dim, 16),": "nn.Linear(obs_dim, 16),",
+        "return self.value(state)": "return self.value(state[:, -1:])",
+    },
+    hint="How many numbers does a state of w observations have, and how many of them does your first layer get?",
+    source="student code",
 )
 
 values_are_never_negative = altered(
@@ -1043,6 +1096,17 @@ looking_is_remembering = altered(
     source="student code",
 )
 
+zeros_put_into_the_memory = altered(
+    "EpisodeMemory.get_recent_state",
+    {
+        "return [np.zeros_like(observation) for _ in range(missing)] + recent": ""
+        "self.observations[:0] = [np.zeros_like(observation) for _ in range(missing)]\n"
+        "return [*self.observations, observation][-self.window_length :]"
+    },
+    hint="How many observations does the memory have after it was asked for a state?",
+    source="student code",
+)
+
 # PPOAgent.forward
 
 nothing_new_is_tried = altered(
@@ -1071,7 +1135,7 @@ density_of_the_mean = altered(
     {
         "            log_prob = self.process.get_dist((mu, log_sigma, action))\n        self.recent = (": ""
         "            log_prob = self.process.get_dist((mu, log_sigma, mu))\n"
-        "        self.recent = (",
+        "        self.recent = ("
     },
     hint="Do you store the log-probability of the sample, or that of the mean?",
 )
@@ -1107,7 +1171,7 @@ density_of_another_action = altered(
     {
         "            log_prob = self.process.get_dist((mu, log_sigma, action))\n        self.recent = (": ""
         "            log_prob = self.process.get_dist((mu, log_sigma, action.clamp(-1, 1)))\n"
-        "        self.recent = (",
+        "        self.recent = ("
     },
     hint="Is the stored log-probability that of the stored action?",
     source="student code",
@@ -1170,7 +1234,7 @@ log_probability_without_its_axis = altered(
     {
         "            log_prob = self.process.get_dist((mu, log_sigma, action))\n        self.recent = (": ""
         "            log_prob = self.process.get_dist((mu, log_sigma, action)).squeeze(1)\n"
-        "        self.recent = (",
+        "        self.recent = ("
     },
     hint="What shape does the docstring give for an item of `log_probs`, and what shape do yours have?",
     form=True,
@@ -1258,6 +1322,13 @@ time_limit_is_no_end = altered(
     "PPOAgent.backward",
     {"if memory.terminated or memory.truncated:": "if memory.terminated:"},
     hint="In which two ways can an episode be over, and which of them do you check?",
+    source="student code",
+)
+
+both_ends_are_no_end = altered(
+    "PPOAgent.backward",
+    {"if memory.terminated or memory.truncated:": "if memory.terminated != memory.truncated:"},
+    hint="What does your condition say of a step that is both terminated and truncated?",
     source="student code",
 )
 
@@ -1584,6 +1655,30 @@ targets_in_a_column = altered(
     form=True,
 )
 
+states_of_the_steps_after = altered(
+    "PPOAgent.finish_episode",
+    {'"state": state,': '"state": next_state,'},
+    hint="In which state was the action of row t chosen?",
+    source="student code",
+)
+
+log_probabilities_of_now = altered(
+    "PPOAgent.finish_episode",
+    {
+        '"log_prob": torch.stack(memory.log_probs),': ""
+        '"log_prob": self.process.get_dist((*self.actor(state), torch.stack(memory.actions))).detach(),'
+    },
+    hint="When was the log-probability computed that the ratio is divided by: in `forward`, or now?",
+    source="student code",
+)
+
+every_step_is_an_end = altered(
+    "PPOAgent.finish_episode",
+    {"at_end = np.arange(len(state)) == len(state) - 1": "at_end = np.ones(len(state), dtype=bool)"},
+    hint="In which row of an episode is `terminated` or `truncated` True?",
+    source="student code",
+)
+
 # PPOAgent.policy_loss
 
 objective_not_negated = altered(
@@ -1614,10 +1709,10 @@ never_clipped = altered(
     hint="If the ratio is 3 and A > 0, does your loss still decrease when the ratio becomes 4?",
 )
 
-always_clipped = altered(
+own_clip_range = altered(
     "PPOAgent.policy_loss",
-    {'torch.min(ratio * batch["advantage"], clipped_ratio * batch["advantage"])': 'clipped_ratio * batch["advantage"]'},
-    hint="If the ratio is 3 and the advantage is negative, does any gradient push it back?",
+    {"ratio.clamp(1 - self.clip, 1 + self.clip)": "ratio.clamp(0.8, 1.2)"},
+    hint="Does your loss change if the agent is made with another `clip`?",
     source="student code",
 )
 
@@ -1781,6 +1876,13 @@ advantages_normalised_once_more = altered(
     source="student code",
 )
 
+log_ratio_clipped = altered(
+    "PPOAgent.policy_loss",
+    {"ratio.clamp(1 - self.clip, 1 + self.clip)": "ratio.log().clamp(-self.clip, self.clip).exp()"},
+    hint="Is exp(ε) the same as 1 + ε?",
+    source="student code",
+)
+
 # PPOAgent.value_loss
 
 every_value_with_every_target = altered(
@@ -1802,6 +1904,16 @@ value_error_summed = altered(
     hint="Does your loss depend on the number of rows?",
 )
 
+value_error_of_huber = altered(
+    "PPOAgent.value_loss",
+    {
+        'return (self.critic(batch["state"]).squeeze(1) - batch["value_target"]).square().mean()': ""
+        'return nn.functional.smooth_l1_loss(self.critic(batch["state"]).squeeze(1), batch["value_target"])'
+    },
+    hint="By which factor does your loss grow when an error doubles from 2 to 4?",
+    source="student code",
+)
+
 value_learns_advantages = altered(
     "PPOAgent.value_loss",
     {'batch["value_target"]).square()': 'batch["advantage"]).square()'},
@@ -1820,6 +1932,15 @@ value_loss_in_an_axis = altered(
     {'batch["value_target"]).square().mean()': 'batch["value_target"]).square().mean().reshape(1)'},
     hint="What is the shape of a scalar?",
     form=True,
+)
+
+square_of_the_mean_error = altered(
+    "PPOAgent.value_loss",
+    {
+        'batch["value_target"]).square().mean()': 'batch["value_target"]).mean().square()',
+    },
+    hint="Which comes first: the square, or the mean?",
+    source="student code",
 )
 
 # PPOAgent.update
@@ -1858,6 +1979,13 @@ targets_normalised_as_well = altered(
         "        losses = []\n"
     },
     hint="In which units are the values, and are your targets in the same units?",
+)
+
+advantages_over_their_variance = altered(
+    "PPOAgent.update",
+    {"(advantage.std(correction=0) + 1e-8)": "(advantage.var(correction=0) + 1e-8)"},
+    hint="Do you divide by the variance, or by the standard deviation?",
+    source="student code",
 )
 
 never_shuffled = altered(
@@ -1910,6 +2038,29 @@ actions_not_shuffled = altered(
         'batch["action"] = data["action"][: len(rows)]'
     },
     hint="Do row 3 of the states and row 3 of the actions come from the same step?",
+    source="student code",
+)
+
+each_column_in_its_own_order = altered(
+    "PPOAgent.update",
+    {
+        "batch = {name: values[rows] for name, values in data.items()}": ""
+        "orders = {name: torch.from_numpy(self.rng.permutation(len(advantage)))[: len(rows)] for name in data}\n"
+        "batch = {name: values[orders[name]] for name, values in data.items()}"
+    },
+    hint="Do the action and the advantage in one row of a minibatch belong to the same step?",
+    source="student code",
+)
+
+optimizer_of_its_own = altered(
+    "PPOAgent.update",
+    {
+        "        losses = []\n": ""
+        "        losses = []\n"
+        "        networks = [*self.actor.parameters(), *self.critic.parameters()]\n"
+        "        self.optimizer = optim.Adam(networks, lr=self.learning_rate)\n"
+    },
+    hint="What does an optimizer remember, and how often do you make a new one?",
     source="student code",
 )
 

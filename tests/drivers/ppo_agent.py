@@ -277,8 +277,6 @@ def forms_of(own: Callable) -> dict[str, Callable]:
 
 def verdict(submitted, estimator: Callable) -> tuple[str, str]:
     """Return whether your test passes or fails an estimator, and with what it fails."""
-    before = submitted.GeneralizedAdvantageEstimator
-    submitted.GeneralizedAdvantageEstimator = estimator  # for a test that uses this name
     try:
         with contextlib.redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
             submitted.test_advantages(estimator)
@@ -288,8 +286,6 @@ def verdict(submitted, estimator: Callable) -> tuple[str, str]:
         return "fails", described_error(error)
     except Exception as error:
         return "fails", described_error(error)
-    finally:
-        submitted.GeneralizedAdvantageEstimator = before
     return "passes", "nothing"
 
 

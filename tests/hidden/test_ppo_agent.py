@@ -157,9 +157,9 @@ def test_states_of_several_environments(student):
 @points(1, question="PPOAgent.forward")
 def test_action_that_is_one_number(student):
     """With one dimension, an action is [1]; for a batch of one environment, it is [1, 1]."""
-    others = ("the actor has changed", "memories have changed")
-    student.expect("acts_by_one_number", only(*in_calls((*ACTIONS, *KEPT), 4), *others))
-    student.expect("acts_in_a_batch_of_one_environment", only(*in_calls((*ACTIONS, *KEPT), 2)))
+    names = (*ACTIONS, "form of the action", *KEPT)
+    student.expect("acts_by_one_number", only(*in_calls(names, 4), "the actor has changed", "memories have changed"))
+    student.expect("acts_in_a_batch_of_one_environment", only(*in_calls(names, 2)))
 
 
 @points(1, question="PPOAgent.forward")
@@ -254,7 +254,7 @@ def test_other_value_loss(student):
 
 @points(1, question="PPOAgent.update")
 def test_other_minibatches(student):
-    """Minibatches of 70 rows."""
+    """Minibatches of 35 rows; the last one of an epoch has three."""
     student.expect("updates_with_larger_minibatches", rows_once([38, 38], 3, any_order=True))
     student.expect("updates_with_larger_minibatches", shuffled([38, 38], 3))
     student.expect("updates_with_larger_minibatches", aligned("action", "log_prob", "value_target"))

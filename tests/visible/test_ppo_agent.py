@@ -221,6 +221,7 @@ def test_actor(student):
     """Three hidden layers of 16 units with ReLU; log_sigma is a parameter, initially 0."""
     student.expect("actor_of_two_actions", only(*LAYERS, "another actor begins with other weights"))
     student.expect("actor_of_two_actions", only(*LOG_SIGMA))
+    student.expect("actor_of_two_observations", only(*LAYERS))
 
 
 @points(1, question="Actor")
@@ -235,6 +236,7 @@ def test_critic_layers(student):
     """Three hidden layers of 16 units with ReLU, none of them shared with the actor."""
     names = ("it shares parameters with an actor", "another critic begins with other weights")
     student.expect("critic_of_three_numbers", only(*LAYERS, *names))
+    student.expect("critic_of_two_observations", only(*LAYERS))
 
 
 @points(1, question="Critic")
@@ -320,8 +322,9 @@ def test_steps_are_kept(student):
 
 @points(1, question="PPOAgent.backward")
 def test_episodes_are_finished(student):
-    """In the extra call the whole episode is finished, with the observation that came last."""
-    student.expect("one_environment", only("finished episodes"))
+    """In the extra call the whole episode is finished, however it ended, with the last observation."""
+    for case in ("one_environment", "terminated_as_time_ran_out"):
+        student.expect(case, only("finished episodes"))
 
 
 @points(1, question="PPOAgent.backward")
@@ -390,8 +393,9 @@ def test_first_step(student):
 
 @points(1, question="PPOAgent.policy_loss")
 def test_clipped_objective(student):
-    """In each row, the smaller of ratio · A and clipped ratio · A counts."""
-    student.expect("ratios_on_both_sides", only("loss"))
+    """In each row, the smaller of ratio · A and clipped ratio · A counts, for any `clip`."""
+    for case in ("ratios_on_both_sides", "a_wide_clip_range"):
+        student.expect(case, only("loss"))
 
 
 @points(1, question="PPOAgent.policy_loss")
