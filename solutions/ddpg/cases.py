@@ -147,6 +147,11 @@ def actor_of_one_action(rng):
     return dict(in_dim=3, out_dim=1, states=with_a_large_row(rng, 5, 3))
 
 
+@case("actor", question="Actor")
+def actor_of_larger_first_actions(rng):
+    return dict(in_dim=2, out_dim=3, states=with_a_large_row(rng, 4, 2), init_w=0.01)
+
+
 @case("actor", question="Actor", hidden=True)
 def actor_of_other_weights(rng):
     return dict(in_dim=3, out_dim=6, states=with_a_large_row(rng, 5, 3), init_w=0.02)
@@ -155,6 +160,11 @@ def actor_of_other_weights(rng):
 @case("critic", question="Critic")
 def critic_of_two_actions(rng):
     return dict(states=with_a_large_row(rng, 7, 4), actions=normal(rng, 7, 2))
+
+
+@case("critic", question="Critic")
+def critic_of_larger_first_values(rng):
+    return dict(states=with_a_large_row(rng, 4, 2), actions=normal(rng, 4, 1), init_w=0.01)
 
 
 @case("critic", question="Critic", hidden=True)

@@ -115,6 +115,34 @@ next_observation_is_the_first = altered(
     source="student code",
 )
 
+both_observations_in_one_array = altered(
+    "ReplayBuffer.store",
+    {"self.next_obs_buf = np.zeros((size, obs_dim), dtype=np.float32)": "self.next_obs_buf = self.obs_buf"},
+    hint="How many arrays are behind `obs_buf` and `next_obs_buf`?",
+    source="student code",
+)
+
+last_row_never_written = altered(
+    "ReplayBuffer.store",
+    {"(self.ptr + 1) % self.max_size": "(self.ptr + 1) % (self.max_size - 1)"},
+    hint="Which row is filled last before `ptr` returns to 0?",
+    source="student code",
+)
+
+pointer_wraps_at_the_size = altered(
+    "ReplayBuffer.store",
+    {"(self.ptr + 1) % self.max_size": "(self.ptr + 1) % max(self.size, 1)"},
+    hint="While the buffer fills, at which row does `ptr` return to 0?",
+    source="student code",
+)
+
+next_observation_in_the_next_row = altered(
+    "ReplayBuffer.store",
+    {"self.next_obs_buf[self.ptr] = next_obs": "self.next_obs_buf[(self.ptr + 1) % self.max_size] = next_obs"},
+    hint="Which row of `next_obs_buf` belongs to the transition in row t?",
+    source="student code",
+)
+
 # ReplayBuffer.sample_batch
 
 drawn_with_replacement = altered(
@@ -150,7 +178,7 @@ neighbouring_rows = altered(
     {
         "rows = self.rng.choice(self.size, self.batch_size, replace=False, shuffle=False)": ""
         "begin = self.rng.integers(self.size - self.batch_size + 1)\n"
-        "rows = slice(begin, begin + self.batch_size)",
+        "rows = slice(begin, begin + self.batch_size)"
     },
     hint="If one transition is in your batch, is the next row always there, too, and are the returned rows copies?",
 )
@@ -207,6 +235,35 @@ batch_of_doubles = altered(
     {'"obs": self.obs_buf[rows]': '"obs": self.obs_buf[rows].astype(np.float64)'},
     hint="What is the dtype of the arrays in your batch, and what is the dtype of the weights?",
     form=True,
+)
+
+block_of_rows = altered(
+    "ReplayBuffer.sample_batch",
+    {
+        "rows = self.rng.choice(self.size, self.batch_size, replace=False, shuffle=False)": ""
+        "rows = self.rng.integers(self.size - self.batch_size + 1) + np.arange(self.batch_size)"
+    },
+    hint="Can the oldest and the newest transition be in the same batch?",
+    source="student code",
+)
+
+rows_before_the_pointer = altered(
+    "ReplayBuffer.sample_batch",
+    {
+        "rows = self.rng.choice(self.size, self.batch_size, replace=False, shuffle=False)": ""
+        "rows = (self.ptr - self.rng.choice(self.size, self.batch_size, replace=False)) % self.max_size"
+    },
+    hint="Which row does `ptr` name: the last one filled, or the next one to be filled?",
+    source="student code",
+)
+
+next_observations_of_the_next_row = altered(
+    "ReplayBuffer.sample_batch",
+    {
+        '"next_obs": self.next_obs_buf[rows],': '"next_obs": self.obs_buf[(rows + 1) % self.max_size],',
+    },
+    hint="Does the next row hold the state that followed, also at the end of an episode?",
+    source="student code",
 )
 
 # OUNoise
@@ -299,6 +356,25 @@ sample_in_a_list = altered(
     form=True,
 )
 
+sample_lags_one_step = altered(
+    "OUNoise",
+    {
+        "self.state = self.state + self.theta * (self.mu - self.state) + self.sigma * shake\n        return self.state": ""
+        "before = self.state\n"
+        "self.state = before + self.theta * (self.mu - before) + self.sigma * shake\n"
+        "return before"
+    },
+    hint="Is the first sample after a reset already random?",
+    source="student code",
+)
+
+theta_is_what_is_kept = altered(
+    "OUNoise",
+    {"self.state + self.theta * (self.mu - self.state)": "self.state + (1 - self.theta) * (self.mu - self.state)"},
+    hint="Which share of the distance to the mean is left after one step: θ, or 1 - θ?",
+    source="student code",
+)
+
 # Actor
 
 nothing_between_layers = altered(
@@ -346,6 +422,23 @@ actor_begins_as_torch_does = altered(
         "        nn.init.uniform_(self.out.bias, -init_w, init_w)\n": "",
     },
     hint="How large are the first actions of your actor, and what is `init_w` for?",
+    source="student code",
+)
+
+actor_made_for_the_pendulum = altered(
+    "Actor",
+    {"nn.Linear(in_dim, 128)": "nn.Linear(3, 128)", "nn.Linear(128, out_dim)": "nn.Linear(128, 1)"},
+    hint="For observations and actions of which sizes does your actor work?",
+    source="student code",
+)
+
+actor_with_a_bound_of_its_own = altered(
+    "Actor",
+    {
+        "nn.init.uniform_(self.out.weight, -init_w, init_w)": "nn.init.uniform_(self.out.weight, -3e-3, 3e-3)",
+        "nn.init.uniform_(self.out.bias, -init_w, init_w)": "nn.init.uniform_(self.out.bias, -3e-3, 3e-3)",
+    },
+    hint="Do the first weights of the last layer change if the actor is made with another `init_w`?",
     source="student code",
 )
 
@@ -411,12 +504,40 @@ critic_begins_as_torch_does = altered(
     hint="How large are the first values of your critic, and what is `init_w` for?",
 )
 
+critic_made_for_the_pendulum = altered(
+    "Critic",
+    {"nn.Linear(in_dim, 128)": "nn.Linear(4, 128)"},
+    hint="For observations and actions of which sizes does your critic work?",
+    source="student code",
+)
+
+critic_with_a_bound_of_its_own = altered(
+    "Critic",
+    {
+        "nn.init.uniform_(self.out.weight, -init_w, init_w)": "nn.init.uniform_(self.out.weight, -3e-3, 3e-3)",
+        "nn.init.uniform_(self.out.bias, -init_w, init_w)": "nn.init.uniform_(self.out.bias, -3e-3, 3e-3)",
+    },
+    hint="Do the first weights of the last layer change if the critic is made with another `init_w`?",
+    source="student code",
+)
+
 critic_without_the_axis = altered(
     "Critic",
     {"return self.out(x)": "return self.out(x).squeeze(-1)"},
     hint="What is the shape of your values, and what shape does `update_model` compare them with?",
     source="student code",
     form=True,
+)
+
+critic_with_dropout = altered(
+    "Critic",
+    {
+        "x = F.relu(self.hidden2(x))\n        return self.out(x)": ""
+        "x = F.dropout(F.relu(self.hidden2(x)), 0.2)\n"
+        "return self.out(x)"
+    },
+    hint="Does your critic return the same value if you call it twice?",
+    source="student code",
 )
 
 # DDPGAgent.networks
@@ -451,9 +572,7 @@ targets_are_the_networks = altered(
 
 one_target_is_the_network = altered(
     "DDPGAgent.networks",
-    {
-        "self.critic_target = Critic(obs_dim + action_dim).to(self.device)": "self.critic_target = self.critic",
-    },
+    {"self.critic_target = Critic(obs_dim + action_dim).to(self.device)": "self.critic_target = self.critic"},
     hint="How many critics exist in your agent, and which of them does the optimizer change?",
 )
 
@@ -589,7 +708,7 @@ clipped_to_the_environment = altered(
     "DDPGAgent.select_action",
     {
         "np.clip(action + self.noise.sample(), -1.0, 1.0)": ""
-        "np.clip(action + self.noise.sample(), self.env.action_space.low, self.env.action_space.high)",
+        "np.clip(action + self.noise.sample(), self.env.action_space.low, self.env.action_space.high)"
     },
     hint="To which range do you clip the action, and in which units does the agent act?",
     source="student code",
@@ -649,6 +768,41 @@ noise_in_the_later_tests = altered(
     hint="Is there noise in a test that comes after the training?",
 )
 
+one_random_number_for_all_dimensions = altered(
+    "DDPGAgent.select_action",
+    {"self.rng.uniform(-1.0, 1.0, len(self.noise.mu))": "np.full(len(self.noise.mu), self.rng.uniform(-1.0, 1.0))"},
+    hint="Can a random action be positive in one dimension and negative in another?",
+    source="student code",
+)
+
+random_actions_from_a_normal = altered(
+    "DDPGAgent.select_action",
+    {"self.rng.uniform(-1.0, 1.0, len(self.noise.mu))": "np.clip(self.rng.normal(size=len(self.noise.mu)), -1.0, 1.0)"},
+    hint="How often is one of your random actions exactly 1?",
+    source="student code",
+)
+
+random_by_the_size_of_the_buffer = altered(
+    "DDPGAgent.select_action",
+    {"self.total_step < self.initial_random_steps": "len(self.memory) < self.initial_random_steps"},
+    hint="Which attribute counts the steps, and can `len(self.memory)` be smaller?",
+    source="student code",
+)
+
+noisy_action_squashed = altered(
+    "DDPGAgent.select_action",
+    {"np.clip(action + self.noise.sample(), -1.0, 1.0)": "np.tanh(action + self.noise.sample())"},
+    hint="If the noise is 0, is the action still the actor's?",
+    source="student code",
+)
+
+noise_never_drawn = altered(
+    "DDPGAgent.select_action",
+    {"self.noise.sample()": "self.noise.state"},
+    hint="Which call makes the noise move on?",
+    source="student code",
+)
+
 # DDPGAgent.step
 
 nothing_is_stored = altered(
@@ -683,7 +837,7 @@ begins_anew_by_itself = altered(
     {
         "next_state, reward, terminated, truncated, _ = self.env.step(action)": ""
         "next_state, reward, terminated, truncated, _ = self.env.step(action)\n"
-        "if terminated or truncated:\n    next_state, _ = self.env.reset()",
+        "if terminated or truncated:\n    next_state, _ = self.env.reset()"
     },
     hint="Which observation follows directly after the action, and is it the one you store?",
     source="student code",
@@ -718,7 +872,7 @@ steps_counted_twice = altered(
     "DDPGAgent.step",
     {
         "if not self.is_test:\n            self.transition +=": "self.total_step += 1\n"
-        "if not self.is_test:\n    self.transition +=",
+        "if not self.is_test:\n    self.transition +="
     },
     hint="Which method counts the steps, and is it the only one?",
 )
@@ -729,6 +883,20 @@ reward_in_an_array = altered(
     hint="Is the returned reward a number, or an array with one element?",
     source="student code",
     form=True,
+)
+
+mask_stored_for_the_end = altered(
+    "DDPGAgent.step",
+    {"[reward, next_state, terminated]": "[reward, next_state, float(not terminated)]"},
+    hint="What do you store for a step in the middle of an episode, and what does `update_model` make of it?",
+    source="student code",
+)
+
+last_transition_not_stored = altered(
+    "DDPGAgent.step",
+    {"self.memory.store(*self.transition)": "if not terminated:\n    self.memory.store(*self.transition)"},
+    hint="Which transition has the reward that ended the episode?",
+    source="student code",
 )
 
 # DDPGAgent.update_model.critic
@@ -842,9 +1010,7 @@ actions_in_a_column = altered(
 
 gradient_through_the_target = altered(
     "DDPGAgent.update_model.critic",
-    {
-        "with torch.no_grad():\n            next_value = self.critic_target(": "if True:\n    next_value = self.critic(",
-    },
+    {"with torch.no_grad():\n            next_value = self.critic_target(": "if True:\n    next_value = self.critic("},
     hint="Does a gradient flow through y, and should y be a constant?",
     source="student code",
 )
@@ -930,7 +1096,7 @@ critic_frozen_forever = altered(
     "DDPGAgent.update_model.critic",
     {
         "actor_loss = -self.critic(": "for parameter in self.critic.parameters():\n    parameter.requires_grad_(False)\n"
-        "actor_loss = -self.critic(",
+        "actor_loss = -self.critic("
     },
     hint="You freeze the critic for the actor's update; where do you unfreeze it?",
     source="student code",
@@ -941,7 +1107,7 @@ noise_in_the_target = altered(
     {
         "self.critic_target(next_state, self.actor_target(next_state))": ""
         "self.critic_target(next_state, self.actor_target(next_state)"
-        " + torch.as_tensor(self.noise.sample(), dtype=torch.float32))",
+        " + torch.as_tensor(self.noise.sample(), dtype=torch.float32))"
     },
     hint="Is there any noise in the formula of y?",
     source="student code",
@@ -952,16 +1118,14 @@ random_noise_in_the_target = altered(
     {
         "self.critic_target(next_state, self.actor_target(next_state))": ""
         "self.critic_target(next_state, (self.actor_target(next_state)"
-        " + 0.2 * torch.as_tensor(self.rng.standard_normal(action.shape), dtype=torch.float32)).clamp(-1.0, 1.0))",
+        " + 0.2 * torch.as_tensor(self.rng.standard_normal(action.shape), dtype=torch.float32)).clamp(-1.0, 1.0))"
     },
     hint="Lillicrap et al. 2015 add noise to explore; do they add it inside the target y as well?",
 )
 
 reward_divided_by_the_discount = altered(
     "DDPGAgent.update_model.critic",
-    {
-        "reward + self.gamma * (1 - done) * next_value": "self.gamma * (reward / self.gamma + (1 - done) * next_value)",
-    },
+    {"reward + self.gamma * (1 - done) * next_value": "self.gamma * (reward / self.gamma + (1 - done) * next_value)"},
     hint="What does your formula return if γ is 0?",
 )
 
@@ -973,6 +1137,32 @@ batch_of_one_loses_its_axis = altered(
     },
     hint="What is the shape of your states if the batch has one row?",
     form=True,
+)
+
+smaller_of_two_critics = altered(
+    "DDPGAgent.update_model.critic",
+    {
+        "next_value = self.critic_target(next_state, self.actor_target(next_state))": ""
+        "next_action = self.actor_target(next_state)\n"
+        "both = [critic(next_state, next_action) for critic in (self.critic_target, self.critic)]\n"
+        "next_value = torch.minimum(*both)"
+    },
+    hint="How many critics does y contain in DDPG?",
+    source="student code",
+)
+
+square_of_the_mean_error = altered(
+    "DDPGAgent.update_model.critic",
+    {"F.mse_loss(self.critic(state, action), target)": "(self.critic(state, action) - target).mean().square()"},
+    hint="Which comes first: the square, or the mean?",
+    source="student code",
+)
+
+rewards_normalised_in_the_update = altered(
+    "DDPGAgent.update_model.critic",
+    {"target = reward + self.gamma": "target = (reward - reward.mean()) / (reward.std(correction=0) + 1e-8) + self.gamma"},
+    hint="Does y contain the stored reward, or its distance from the mean of the batch?",
+    source="student code",
 )
 
 # DDPGAgent.update_model.actor
@@ -1082,7 +1272,7 @@ targets_copied_in_the_update = altered(
     "DDPGAgent.update_model.actor",
     {
         "self._target_soft_update()": "self.actor_target.load_state_dict(self.actor.state_dict())\n"
-        "self.critic_target.load_state_dict(self.critic.state_dict())",
+        "self.critic_target.load_state_dict(self.critic.state_dict())"
     },
     hint="How far should a target network move in one update, and which method does that?",
 )
@@ -1091,7 +1281,7 @@ noise_for_the_actor = altered(
     "DDPGAgent.update_model.actor",
     {
         "-self.critic(state, self.actor(state)).mean()": ""
-        "-self.critic(state, self.actor(state) + torch.as_tensor(self.noise.sample(), dtype=torch.float32)).mean()",
+        "-self.critic(state, self.actor(state) + torch.as_tensor(self.noise.sample(), dtype=torch.float32)).mean()"
     },
     hint="Which actions are in the actor's loss: μ(s), or μ(s) with noise?",
 )
@@ -1125,6 +1315,27 @@ tau_the_wrong_way_round = altered(
     "DDPGAgent._target_soft_update",
     {"slow.lerp_(fast, self.tau)": "slow.lerp_(fast, 1 - self.tau)"},
     hint="With τ = 0.005, does a target keep 99.5 % of itself, or of its network?",
+    source="student code",
+)
+
+own_tau = altered(
+    "DDPGAgent._target_soft_update",
+    {"slow.lerp_(fast, self.tau)": "slow.lerp_(fast, 0.005)"},
+    hint="Do the targets move faster if the agent is made with a larger `tau`?",
+    source="student code",
+)
+
+two_forms_of_the_average = altered(
+    "DDPGAgent._target_soft_update",
+    {"slow.lerp_(fast, self.tau)": "slow.mul_(1 - self.tau).add_(self.tau * (fast - slow))"},
+    hint="If a target equals its network, is it still equal after your update?",
+    source="student code",
+)
+
+targets_move_away = altered(
+    "DDPGAgent._target_soft_update",
+    {"slow.lerp_(fast, self.tau)": "slow.add_(self.tau * (slow - fast))"},
+    hint="Does your update make the distance between a target and its network smaller?",
     source="student code",
 )
 
@@ -1172,7 +1383,7 @@ targets_made_anew = altered(
         "            import copy\n\n"
         "            self.actor_target = copy.deepcopy(self.actor_target)\n"
         "            self.critic_target = copy.deepcopy(self.critic_target)\n"
-        "            for target, network in ((self.actor_target, self.actor), (self.critic_target, self.critic)):",
+        "            for target, network in ((self.actor_target, self.actor), (self.critic_target, self.critic)):"
     },
     hint="Are the target networks still the same objects after your update?",
     form=True,
@@ -1249,7 +1460,7 @@ old_state_forever = altered(
     "DDPGAgent.train",
     {
         "state, reward, done = self.step(action)\n            score += reward\n\n": ""
-        "_, reward, done = self.step(action)\nscore += reward\n",
+        "_, reward, done = self.step(action)\nscore += reward\n"
     },
     hint="In which state is each action selected?",
 )
@@ -1310,6 +1521,36 @@ scores_in_lists = altered(
     form=True,
 )
 
+plots_only_where_an_episode_ends = altered(
+    "DDPGAgent.train",
+    {"if self.total_step % plotting_interval == 0:": "if done and self.total_step % plotting_interval == 0:"},
+    hint="In how many steps is an episode over and the number of the step a multiple of `plotting_interval`?",
+    source="student code",
+)
+
+score_is_a_discounted_sum = altered(
+    "DDPGAgent.train",
+    {
+        "            score += reward\n\n            if done:": ""
+        "            score = reward + self.gamma * score\n"
+        "\n"
+        "            if done:"
+    },
+    hint="Is a score discounted, and which reward has the largest weight in yours?",
+    source="student code",
+)
+
+losses_of_the_last_interval = altered(
+    "DDPGAgent.train",
+    {
+        "self._plot(self.total_step, scores, actor_losses, critic_losses)": ""
+        "self._plot(self.total_step, scores, actor_losses, critic_losses)\n"
+        "actor_losses, critic_losses = [], []"
+    },
+    hint="Which losses does the second plot show?",
+    source="student code",
+)
+
 # DDPGAgent.test
 
 last_reward_as_score = altered(
@@ -1354,6 +1595,27 @@ frames_in_lists = altered(
     form=True,
 )
 
+acts_in_the_first_state_alone = altered(
+    "DDPGAgent.test",
+    {
+        "            state, reward, done = self.step(action)\n            score += reward\n        print": ""
+        "            _, reward, done = self.step(action)\n"
+        "            score += reward\n"
+        "        print"
+    },
+    hint="In which state does the agent act in the second step of a test?",
+    source="student code",
+)
+
+mean_reward_printed = altered(
+    "DDPGAgent.test",
+    {
+        'print(f"score: {score:.1f}")': 'print(f"score: {score / len(frames):.1f}")',
+    },
+    hint="Is the score the sum of the rewards, or their mean?",
+    source="student code",
+)
+
 # ActionNormalizer
 
 range_of_the_first_dimension = altered(
@@ -1376,10 +1638,7 @@ only_multiplied = altered(
 
 range_around_zero = altered(
     "ActionNormalizer",
-    {
-        "low + (action + 1.0) * (high - low) / 2": "action * high",
-        "2 * (action - low) / (high - low) - 1.0": "action / high",
-    },
+    {"low + (action + 1.0) * (high - low) / 2": "action * high", "2 * (action - low) / (high - low) - 1.0": "action / high"},
     hint="If a dimension goes from 0 to 10, what should your wrapper return for -1, 0 and 1?",
 )
 
@@ -1402,7 +1661,7 @@ callers_action_changed = altered(
         "return np.clip(low + (action + 1.0) * (high - low) / 2, low, high)": "action += 1.0\n"
         "action *= (high - low) / 2\n"
         "action += low\n"
-        "return np.clip(action, low, high, out=action)",
+        "return np.clip(action, low, high, out=action)"
     },
     hint="Is the agent's action the same before and after the call?",
     form=True,
@@ -1418,7 +1677,7 @@ not_the_reverse = altered(
     "ActionNormalizer",
     {
         "np.clip(2 * (action - low) / (high - low) - 1.0, -1.0, 1.0)": ""
-        "np.clip(low + (action + 1.0) * (high - low) / 2, low, high)",
+        "np.clip(low + (action + 1.0) * (high - low) / 2, low, high)"
     },
     hint="If you convert an action and convert it back, do you get the same action?",
 )

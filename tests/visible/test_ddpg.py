@@ -58,13 +58,13 @@ def test_form_of_the_arrays(student):
 
 @points(1, question="ReplayBuffer.sample_batch")
 def test_whole_transitions(student):
-    """A batch holds the same rows of all arrays, as they were stored, and is a copy."""
+    """A batch holds the same rows of all arrays, as they were stored."""
     student.expect("batches_of_a_half_full_buffer", only(*ROWS_OF_A_BATCH))
 
 
 @points(1, question="ReplayBuffer.sample_batch")
 def test_every_row_may_come(student):
-    """Rows are sampled at random, each stored row with equal probability, and no other row."""
+    """Each stored row is sampled with equal probability, and no other row; a batch is a copy."""
 
     def view(facts):
         return drawn_evenly(facts) | only("rows that are not filled, or are no more what they were, come")(facts)
@@ -163,8 +163,9 @@ def test_shape_of_actions(student):
 
 @points(1, question="Actor")
 def test_small_first_actions(student):
-    """Only the last layer starts with weights and biases uniform in [-0.003, 0.003]."""
-    student.expect("actor_of_two_actions", uniform_last_layer, also_show=DRAWN)
+    """Only the last layer starts with weights and biases uniform in [-init_w, init_w]."""
+    for case in ("actor_of_two_actions", "actor_of_larger_first_actions"):
+        student.expect(case, uniform_last_layer, also_show=DRAWN)
 
 
 @points(1, question="Critic")
@@ -188,8 +189,9 @@ def test_shape_of_values(student):
 
 @points(1, question="Critic")
 def test_small_first_values(student):
-    """Only the last layer starts with weights and biases uniform in [-0.003, 0.003]."""
-    student.expect("critic_of_two_actions", uniform_last_layer, also_show=DRAWN)
+    """Only the last layer starts with weights and biases uniform in [-init_w, init_w]."""
+    for case in ("critic_of_two_actions", "critic_of_larger_first_values"):
+        student.expect(case, uniform_last_layer, also_show=DRAWN)
 
 
 # The agent: networks, actions, steps
