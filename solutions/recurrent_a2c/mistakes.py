@@ -80,7 +80,7 @@ convolutions_out_of_order = altered(
     "forward",
     {
         "features = F.relu(self.conv1(features))\n        features = F.relu(self.conv2(features))": ""
-        "features = F.relu(self.conv2(features))\nfeatures = F.relu(self.conv1(features))",
+        "features = F.relu(self.conv2(features))\nfeatures = F.relu(self.conv1(features))"
     },
     hint="In which order does a frame go through the convolutions?",
 )
@@ -115,7 +115,7 @@ memory_kept_by_the_agent = altered(
     "forward",
     {
         "h, c = self.rnn(hidden, prev_state)": 'h, c = self.rnn(hidden, getattr(self, "memory", prev_state))\n'
-        "self.memory = (h.detach(), c.detach())",
+        "self.memory = (h.detach(), c.detach())"
     },
     hint="If you call your agent twice with different memories, which memory does it use?",
     source="student code",
@@ -172,7 +172,7 @@ memory_behind_the_outputs = altered(
     "forward",
     {
         "return (h, c), (self.logits(h), self.state_value(h)[:, 0])": ""
-        "return (self.logits(h), self.state_value(h)[:, 0]), (h, c)",
+        "return (self.logits(h), self.state_value(h)[:, 0]), (h, c)"
     },
     hint="Which comes first in your result: the memory, or the outputs?",
 )
@@ -299,6 +299,31 @@ values_do_not_train_the_memory = altered(
     hint="If you call backward() on the value alone, which layers get no gradient?",
 )
 
+heads_of_h_and_its_input = altered(
+    "forward",
+    {"self.logits(h), self.state_value(h)[:, 0]": "self.logits(h + hidden), self.state_value(h + hidden)[:, 0]"},
+    hint="What do the heads read: the new h, or something else as well?",
+    source="student code",
+)
+
+dropout_in_the_agent = altered(
+    "forward",
+    {"features = F.relu(self.conv2(features))": "features = F.dropout(F.relu(self.conv2(features)), 0.1)"},
+    hint="Does the agent return the same for the same observation and memory, if you call it twice?",
+    source="student code",
+)
+
+features_normalised_over_the_batch = altered(
+    "forward",
+    {
+        "hidden = F.relu(self.hid(self.flatten(features)))": ""
+        "hidden = F.relu(self.hid(self.flatten(features)))\n"
+        "hidden = (hidden - hidden.mean(0)) / (hidden.std(0, correction=0) + 1e-5)"
+    },
+    hint="Do the outputs for one game depend on the other games of the batch?",
+    source="student code",
+)
+
 # train_on_rollout.memory
 
 never_passed_on = altered(
@@ -347,7 +372,7 @@ forgets_one_column_late = altered(
     "train_on_rollout.memory",
     {
         "memory = [m * is_not_done[:, t, None] for m in memory]": ""
-        "memory = [m * is_not_done[:, t - 1, None] for m in memory] if t > 0 else memory",
+        "memory = [m * is_not_done[:, t - 1, None] for m in memory] if t > 0 else memory"
     },
     hint="If the mask is 0 in column t, in which column does the memory have to be empty?",
 )
@@ -362,9 +387,26 @@ all_games_forget = altered(
     "train_on_rollout.memory",
     {
         "memory = [m * is_not_done[:, t, None] for m in memory]": "if not is_not_done[:, t].all():\n"
-        "    memory = agent.get_initial_state(len(states))",
+        "    memory = agent.get_initial_state(len(states))"
     },
     hint="If one of the games has ended, whose memory do you reset?",
+    source="student code",
+)
+
+all_games_multiplied_by_the_smallest_mask = altered(
+    "train_on_rollout.memory",
+    {"is_not_done[:, t, None] for m in memory": "is_not_done[:, t].min() for m in memory"},
+    hint="If one of the games has ended, whose memory do you reset?",
+    source="student code",
+)
+
+forgets_everything_after_the_first_end = altered(
+    "train_on_rollout.memory",
+    {
+        "memory = [m * is_not_done[:, t, None] for m in memory]": ""
+        "memory = [m * is_not_done[:, : t + 1].prod(dim=1)[:, None] for m in memory]"
+    },
+    hint="In the third frame of the new game, does the agent remember the first two?",
     source="student code",
 )
 
@@ -380,7 +422,7 @@ goes_back_to_the_given_memory = altered(
     {
         "[m * is_not_done[:, t, None] for m in memory]": ""
         "[torch.where(is_not_done[:, t, None] == 1, m, given.detach())\n"
-        "          for m, given in zip(memory, prev_memory_states)]",
+        "          for m, given in zip(memory, prev_memory_states)]"
     },
     hint="Which memory do you set where a game has ended: an empty one, or the one from before the rollout?",
 )
@@ -397,9 +439,7 @@ memory_stands_still_at_an_end = altered(
 
 forgets_in_place = altered(
     "train_on_rollout.memory",
-    {
-        "memory = [m * is_not_done[:, t, None] for m in memory]": "for m in memory:\n    m[is_not_done[:, t] == 0] = 0",
-    },
+    {"memory = [m * is_not_done[:, t, None] for m in memory]": "for m in memory:\n    m[is_not_done[:, t] == 0] = 0"},
     hint="backward() needs the old memory: do you change it in place, or create a new tensor?",
     source="student code",
 )
@@ -440,7 +480,7 @@ two_calls_in_each_column = altered(
     "train_on_rollout.memory",
     {
         "memory, (logits_t, values_t) = agent(memory, states[:, t])": ""
-        "memory, (logits_t, _) = agent(memory, states[:, t])\nmemory, (_, values_t) = agent(memory, states[:, t])",
+        "memory, (logits_t, _) = agent(memory, states[:, t])\nmemory, (_, values_t) = agent(memory, states[:, t])"
     },
     hint="How often do you call the agent on each frame?",
     source="student code",
@@ -462,7 +502,7 @@ given_memory_overwritten = altered(
     {
         "memory = [m * is_not_done[:, t, None] for m in memory]": ""
         "memory = [m * is_not_done[:, t, None] for m in memory]\n"
-        "for given, new in zip(prev_memory_states, memory):\n    given.data.copy_(new)",
+        "for given, new in zip(prev_memory_states, memory):\n    given.data.copy_(new)"
     },
     hint="What does prev_memory_states contain after your function has run?",
     form=True,
@@ -522,7 +562,7 @@ advantages_normalised = altered(
     "train_on_rollout.policy",
     {
         "advantage = (G_t - V_t).detach()": "advantage = (G_t - V_t).detach()\n"
-        "advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)",
+        "advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)"
     },
     hint="Which operation on the advantage is not in the docstring?",
     source="student code",
@@ -554,11 +594,35 @@ policy_loss_divided_by_all_columns = altered(
     hint="How many of the T columns of a rollout have an action that can be trained on?",
 )
 
+advantage_of_gae = altered(
+    "train_on_rollout.policy",
+    {"G_t = rewards[:, t] + gamma * G_next": "G_t = rewards[:, t] + gamma * (0.05 * V_next + 0.95 * G_next)"},
+    hint="Does the docstring ask for the return up to the end of the rollout, or for an average with λ?",
+    source="student code",
+)
+
+policy_discounted_by_column = altered(
+    "train_on_rollout.policy",
+    {"J_hat += (played": "J_hat += gamma**t * (played"},
+    hint="Which weight does column t have in J?",
+    source="student code",
+)
+
+product_of_the_means = altered(
+    "train_on_rollout.policy",
+    {
+        "J_hat += (played * logprobas_for_actions[:, t] * advantage).mean()": ""
+        "J_hat += (played * logprobas_for_actions[:, t]).mean() * advantage.mean()"
+    },
+    hint="Which comes first: the product in each game, or the mean over the games?",
+    source="student code",
+)
+
 return_without_bootstrap = altered(
     "train_on_rollout.policy",
     {
         "G_next = V_next = state_values[:, -1].detach() * is_not_done[:, -1]": ""
-        "G_next = torch.zeros_like(rewards[:, -1])\nV_next = state_values[:, -1].detach() * is_not_done[:, -1]",
+        "G_next = torch.zeros_like(rewards[:, -1])\nV_next = state_values[:, -1].detach() * is_not_done[:, -1]"
     },
     hint="Does the game end at the last column, or does only the rollout end there?",
     source="student code",
@@ -569,7 +633,7 @@ bootstrap_of_the_last_action = altered(
     {
         "G_next = V_next = state_values[:, -1].detach() * is_not_done[:, -1]": ""
         "V_next = state_values[:, -1].detach() * is_not_done[:, -1]\n"
-        "G_next = state_values[:, -2].detach() * is_not_done[:, -1]",
+        "G_next = state_values[:, -2].detach() * is_not_done[:, -1]"
     },
     hint="Which value belongs to the state after the last reward?",
 )
@@ -663,9 +727,7 @@ logarithm_of_a_softmax = altered(
 
 log_probability_of_rounded_probabilities = altered(
     "train_on_rollout.policy",
-    {
-        "torch.sum(logprobas * actions_one_hot, dim=-1)": "torch.distributions.Categorical(probs=probas).log_prob(actions)",
-    },
+    {"torch.sum(logprobas * actions_one_hot, dim=-1)": "torch.distributions.Categorical(probs=probas).log_prob(actions)"},
     hint="If a probability has been rounded to 0, which argument of the distribution still has the information?",
     source="student code",
 )
@@ -937,7 +999,7 @@ last_target_without_a_value = altered(
     "train_on_rollout.value",
     {
         "G_next = V_next = state_values[:, -1].detach() * is_not_done[:, -1]": ""
-        "G_next = state_values[:, -1].detach() * is_not_done[:, -1]\nV_next = torch.zeros_like(rewards[:, -1])",
+        "G_next = state_values[:, -1].detach() * is_not_done[:, -1]\nV_next = torch.zeros_like(rewards[:, -1])"
     },
     hint="Does the game end at the last column, or does only the rollout end there?",
 )
@@ -1131,7 +1193,7 @@ mask_must_be_boolean = altered(
     "train_on_rollout.ends",
     {
         "is_not_done = torch.as_tensor(np.asarray(is_not_done), dtype=torch.float32)": ""
-        "is_not_done = (~torch.as_tensor(np.asarray(is_not_done)) == 0).float()",
+        "is_not_done = (~torch.as_tensor(np.asarray(is_not_done)) == 0).float()"
     },
     hint="What does the operator ~ return for the integer 1, and what for True?",
     form=True,
@@ -1177,6 +1239,27 @@ entropy_divided_by_columns_twice = altered(
     "train_on_rollout.entropy",
     {"(probas * logprobas).sum(dim=-1).mean()": "(probas * logprobas).sum(dim=-1).mean() / rollout_length"},
     hint="How often do you divide the entropy by the number of columns?",
+    source="student code",
+)
+
+entropy_of_the_mean_policy = altered(
+    "train_on_rollout.entropy",
+    {
+        "entropy = -(probas * logprobas).sum(dim=-1).mean()": ""
+        "mean_policy = probas.mean(dim=(0, 1))\n"
+        "entropy = -(mean_policy * mean_policy.log()).sum()"
+    },
+    hint="Which comes first: the entropy of each policy, or the mean?",
+    source="student code",
+)
+
+entropy_divided_by_its_maximum = altered(
+    "train_on_rollout.entropy",
+    {
+        "entropy = -(probas * logprobas).sum(dim=-1).mean()": ""
+        "entropy = -(probas * logprobas).sum(dim=-1).mean() / torch.tensor(float(probas.shape[-1])).log()"
+    },
+    hint="What is the entropy of a uniform policy over 14 actions: log 14, or 1?",
     source="student code",
 )
 

@@ -136,7 +136,7 @@ def test_advantage_is_constant(student):
 
 @points(2, question="train_on_rollout.policy")
 def test_logits_far_apart(student):
-    """The probability of an action may be as small as e^-200: log π and its gradient are finite and right."""
+    """The probability of an action may be as small as e^-200: the gradient of its log π is finite and right."""
     student.expect("logits_far_apart", only(POLICY), also=not_known)
 
 
@@ -208,7 +208,7 @@ def test_entropy_gradient(student):
 
 @points(2, question="train_on_rollout.entropy")
 def test_entropy_of_a_certain_policy(student):
-    """The entropy of an almost deterministic policy is 0, not nan."""
+    """The entropy of an almost deterministic policy is a number, not nan."""
     student.expect("logits_far_apart", only("the loss is finite"))
 
 
