@@ -49,6 +49,26 @@ noted_at_the_next_reset = altered(
     source="student code",
 )
 
+interactions_counted_at_the_end = altered(
+    "Summaries",
+    {
+        "        self.interactions += 1\n": "",
+        "        if terminated or truncated:\n            self.episode_returns.append(self._return)": ""
+        "        if terminated or truncated:\n"
+        "            self.interactions += self._length\n"
+        "            self.episode_returns.append(self._return)",
+    },
+    hint="What is `interactions` in the middle of an episode?",
+    source="student code",
+)
+
+last_reward_not_counted = altered(
+    "Summaries",
+    {"self._return += float(reward)": "self._return += 0.0 if terminated or truncated else float(reward)"},
+    hint="Does the return contain the reward of the last step?",
+    source="student code",
+)
+
 last_reward_as_return = altered(
     "Summaries",
     {"self._return += float(reward)": "self._return = float(reward)"},
@@ -103,7 +123,7 @@ begins_the_next_episode_itself = altered(
     {
         "        return observation, reward,": "        if terminated or truncated:\n"
         "            observation, info = self.reset()\n"
-        "        return observation, reward,",
+        "        return observation, reward,"
     },
     hint="Who calls `reset` at the end of an episode: your wrapper, or the code that uses it?",
 )
@@ -154,6 +174,13 @@ gain_of_one = altered(
     source="student code",
 )
 
+
+gain_of_tanh = altered(
+    "Model.layers",
+    {"gain=math.sqrt(2)": "gain=5 / 3"},
+    hint="Which gain does the docstring ask for?",
+    source="student code",
+)
 
 small_head_of_the_policy = altered(
     "Model.layers",
@@ -320,6 +347,13 @@ batch_of_one_squeezed_away = altered(
     form=True,
 )
 
+value_of_the_policys_layers = altered(
+    "Model.forward",
+    {"self.value_net(observations)": "self.value_net[-1](self.policy_net[:-1](observations))"},
+    hint="Which network's hidden layers does your value come from?",
+    source="student code",
+)
+
 value_of_the_whole_batch = altered(
     "Model.forward",
     {"self.value_net(observations)": "self.value_net(observations).mean() * torch.ones_like(self.value_net(observations))"},
@@ -339,7 +373,7 @@ deviation_as_variance_in_training = altered(
     "Policy.training",
     {
         "Independent(Normal(mean, variance.sqrt(), validate_args=False), 1, validate_args=False)": ""
-        "torch.distributions.MultivariateNormal(mean, torch.diag(variance.sqrt()))",
+        "torch.distributions.MultivariateNormal(mean, torch.diag(variance.sqrt()))"
     },
     hint="What does MultivariateNormal take on its diagonal: variances, or standard deviations?",
 )
@@ -355,7 +389,7 @@ a_number_for_each_dimension = altered(
     "Policy.training",
     {
         "Independent(Normal(mean, variance.sqrt(), validate_args=False), 1, validate_args=False)": ""
-        "Normal(mean, variance.sqrt())",
+        "Normal(mean, variance.sqrt())"
     },
     hint="Which shape does log_prob have for a batch of whole action vectors?",
     source="student code",
@@ -374,7 +408,7 @@ training_without_gradient = altered(
     {
         "            mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))\n            # A": ""
         "            with torch.no_grad():\n"
-        "                mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))\n            # A",
+        "                mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))\n            # A"
     },
     hint="Which operations connect the distribution with the model's weights, and do they record a gradient?",
     source="student code",
@@ -399,7 +433,7 @@ training_takes_any_precision = altered(
     "Policy.training",
     {
         "            mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))\n            # A": ""
-        "            mean, variance, values = self.model(torch.as_tensor(inputs))\n            # A",
+        "            mean, variance, values = self.model(torch.as_tensor(inputs))\n            # A"
     },
     hint="Observations may be float64: which dtype do the weights of the model have?",
     source="student code",
@@ -409,7 +443,7 @@ training_needs_a_tensor = altered(
     "Policy.training",
     {
         "            mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))\n            # A": ""
-        "            mean, variance, values = self.model(inputs.float())\n            # A",
+        "            mean, variance, values = self.model(inputs.float())\n            # A"
     },
     hint="Which type do the observations of a minibatch have: array, or tensor?",
 )
@@ -547,7 +581,7 @@ one_observation_as_a_batch = altered(
         "            mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))\n": ""
         "        with torch.inference_mode():\n"
         "            inputs = np.atleast_2d(inputs)\n"
-        "            mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))\n",
+        "            mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))\n"
     },
     hint="Which shape does your action have for one observation, and which shape does the environment expect?",
     source="student code",
@@ -561,7 +595,7 @@ sampling_takes_any_precision = altered(
         "        with torch.inference_mode():\n"
         "            mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))\n": ""
         "        with torch.inference_mode():\n"
-        "            mean, variance, values = self.model(torch.as_tensor(inputs))\n",
+        "            mean, variance, values = self.model(torch.as_tensor(inputs))\n"
     },
     hint="Observations may be float64: which dtype do the weights of the model have?",
     source="student code",
@@ -572,7 +606,7 @@ actions_clipped_before_log_prob = altered(
     "Policy.sampling",
     {
         "actions = mean + variance.sqrt() * noise": "actions = (mean + variance.sqrt() * noise).clamp(-1, 1)\n"
-        "noise = (actions - mean) / variance.sqrt()",
+        "noise = (actions - mean) / variance.sqrt()"
     },
     hint="If you clip an action first, is its log-probability still that of the action you sampled?",
 )
@@ -581,9 +615,16 @@ actions_squashed = altered(
     "Policy.sampling",
     {
         "actions = mean + variance.sqrt() * noise": "actions = torch.tanh(mean + variance.sqrt() * noise)\n"
-        "noise = (actions - mean) / variance.sqrt()",
+        "noise = (actions - mean) / variance.sqrt()"
     },
     hint="Do your actions still follow the normal distribution of your log-probabilities?",
+)
+
+log_prob_with_log_variance = altered(
+    "Policy.sampling",
+    {"torch.log(2 * math.pi * variance)": "torch.log(2 * math.pi * variance**2)"},
+    hint="Does the log-density contain log σ, or log σ²?",
+    source="student code",
 )
 
 log_prob_averaged = altered(
@@ -678,7 +719,7 @@ gae_bootstraps_twice = altered(
         'for index in trajectory["state"].get("truncated", []):\n'
         '    final = trajectory["state"]["final_observations"][index]\n'
         '    final = np.asarray(self.policy.act(final if rewards.ndim == 1 else final[None])["values"])\n'
-        "    deltas[index] += self.gamma * float(final.reshape(()))",
+        "    deltas[index] += self.gamma * float(final.reshape(()))"
     },
     hint="What has BootstrapTruncated already added to the reward?",
 )
@@ -718,6 +759,13 @@ gae_delta_only = altered(
     "GAE",
     {"deltas[t] + self.gamma * self.lambda_ * continues[t] * advantage": "deltas[t]"},
     hint="Where does your advantage use A_{t+1}?",
+    source="student code",
+)
+
+gae_as_a_weighted_average = altered(
+    "GAE",
+    {"advantage = deltas[t] + ": "advantage = (1 - self.lambda_) * deltas[t] + "},
+    hint="Which weight does δ_t have in A_t?",
     source="student code",
 )
 
@@ -863,7 +911,7 @@ gae_overwrites_the_rewards = altered(
     "GAE",
     {
         "deltas = rewards + self.gamma * continues * next_values - values": "deltas = rewards\n"
-        "deltas += self.gamma * continues * next_values - values",
+        "deltas += self.gamma * continues * next_values - values"
     },
     hint="What do the trajectory's rewards contain after your function has run?",
     form=True,
@@ -873,7 +921,7 @@ gae_any_reset_cuts_all = altered(
     "GAE",
     {
         'continues = 1.0 - trajectory["resets"]': 'continues = 1.0 - trajectory["resets"]\n'
-        "if continues.ndim > 1:\n    continues[:] = continues.min(axis=1, keepdims=True)",
+        "if continues.ndim > 1:\n    continues[:] = continues.min(axis=1, keepdims=True)"
     },
     hint="If one of N environments ends an episode, what happens to the advantages of the others?",
 )
@@ -901,7 +949,7 @@ gae_by_powers = altered(
         "        powers = (self.gamma * self.lambda_) ** np.arange(len(deltas)).reshape(-1, *[1] * (deltas.ndim - 1))\n"
         "        for t in range(len(deltas)):\n"
         "            weighted = np.where(episode[t:] == episode[t], powers[t:] * deltas[t:], 0.0)\n"
-        "            advantages[t] = advantage + weighted.sum(axis=0) / powers[t]\n",
+        "            advantages[t] = advantage + weighted.sum(axis=0) / powers[t]\n"
     },
     hint="What do you divide by if λ = 0, or if the trajectory is very long?",
 )
@@ -935,9 +983,7 @@ gae_keeps_the_graph = altered(
 
 gae_without_targets = altered(
     "GAE",
-    {
-        'trajectory["value_targets"] = (advantages + values).astype(np.float32).reshape(trajectory["values"].shape)': "pass",
-    },
+    {'trajectory["value_targets"] = (advantages + values).astype(np.float32).reshape(trajectory["values"].shape)': "pass"},
     hint="Which two entries does your function add?",
 )
 
@@ -1111,6 +1157,13 @@ last_minibatch_is_short = altered(
     source="student code",
 )
 
+strides_of_the_size = altered(
+    "TrajectorySampler.get_next",
+    {"{key: value[start:end] for": "{key: value[self.minibatch_count :: max(size // self.num_minibatches, 1)] for"},
+    hint="If there are 6 rows and 3 minibatches, which rows are in your first one?",
+    source="student code",
+)
+
 rows_left_over_make_one_more = altered(
     "TrajectorySampler.get_next",
     {
@@ -1204,7 +1257,7 @@ environments_flattened_in_two_orders = altered(
     {
         'key: value if key == "state" else value.reshape(-1, *value.shape[len(steps_and_envs) :])': ""
         'key: value if key == "state" else '
-        "(value.swapaxes(0, 1) if value.ndim > 2 else value).reshape(-1, *value.shape[len(steps_and_envs) :])",
+        "(value.swapaxes(0, 1) if value.ndim > 2 else value).reshape(-1, *value.shape[len(steps_and_envs) :])"
     },
     hint="Do row i of the flattened observations and row i of the rewards come from the same step and environment?",
 )
@@ -1344,6 +1397,13 @@ policy_own_clip_range = altered(
     hint="Do you use the clip range that PPO received, or a constant?",
 )
 
+policy_clamps_the_log_ratio = altered(
+    "PPO.policy_loss",
+    {"ratio.clamp(1 - self.cliprange, 1 + self.cliprange)": "ratio.log().clamp(-self.cliprange, self.cliprange).exp()"},
+    hint="Is exp(ε) the same as 1 + ε?",
+    source="student code",
+)
+
 policy_minimum_of_the_ratios = altered(
     "PPO.policy_loss",
     {"torch.min(ratio * advantages, clipped_ratio * advantages)": "(torch.min(ratio, clipped_ratio) * advantages)"},
@@ -1480,6 +1540,16 @@ value_loss_detached = altered(
     source="student code",
 )
 
+value_clipped_as_a_ratio = altered(
+    "PPO.value_loss",
+    {
+        "old_values + (values - old_values).clamp(-self.cliprange, self.cliprange)": ""
+        "old_values * (values / old_values).clamp(1 - self.cliprange, 1 + self.cliprange)"
+    },
+    hint="What does the formula limit: the difference from V_old, or the factor?",
+    source="student code",
+)
+
 value_itself_clamped = altered(
     "PPO.value_loss",
     {"old_values + (values - old_values).clamp(": "values.clamp("},
@@ -1587,7 +1657,7 @@ clipped_parameter_by_parameter = altered(
     {
         "nn.utils.clip_grad_norm_(self.policy.model.parameters(), self.max_grad_norm)": ""
         "for parameter in self.policy.model.parameters():\n"
-        "    nn.utils.clip_grad_norm_(parameter, self.max_grad_norm)",
+        "    nn.utils.clip_grad_norm_(parameter, self.max_grad_norm)"
     },
     hint="Which norm do you clip: that of each parameter's gradient, or the global gradient norm?",
 )
@@ -1599,7 +1669,7 @@ gradient_always_of_full_length = altered(
         "parameters = [one for one in self.policy.model.parameters() if one.grad is not None]\n"
         "length = torch.stack([one.grad.norm() for one in parameters]).norm()\n"
         "for one in parameters:\n"
-        "    one.grad.mul_(self.max_grad_norm / (length + 1e-6))",
+        "    one.grad.mul_(self.max_grad_norm / (length + 1e-6))"
     },
     hint="What happens to a gradient whose norm is smaller than max_grad_norm?",
 )
@@ -1659,7 +1729,7 @@ losses_added_without_weight = altered(
     "PPO.step",
     {
         "loss = self.loss(trajectory)": 'act = self.policy.act(trajectory["observations"], training=True)\n'
-        "loss = self.policy_loss(trajectory, act) + self.value_loss(trajectory, act)",
+        "loss = self.policy_loss(trajectory, act) + self.value_loss(trajectory, act)"
     },
     hint="Which weight does the value loss have in your sum?",
     source="student code",

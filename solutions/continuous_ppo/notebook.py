@@ -355,7 +355,7 @@ print(
 #
 # **Write both branches of `act`.**
 #
-# In the cell, a fake model returns the mean (1, -1) and the variance (4, 0.25) for every
+# In the cell, a fake model returns the mean (1, -1) and the variance (4, 0.36) for every
 # observation. The histogram of 20,000 sampled actions should match the dotted curve. For the same
 # actions, both branches should give the same log-probabilities.
 
@@ -367,7 +367,7 @@ def fake_model(observations):
     batch = observations.shape[:-1]
     return (
         torch.tensor([1.0, -1.0]).expand(*batch, 2),
-        torch.tensor([4.0, 0.25]),
+        torch.tensor([4.0, 0.36]),
         torch.zeros(*batch, 1),
     )
 
@@ -388,9 +388,11 @@ print(
     "largest difference of the two log-probabilities: found "
     f"{difference.abs().max().item():.5f}, expected 0.0000x"
 )
+at_the_mean = distribution.log_prob(torch.tensor([1.0, -1.0]).expand(20_000, 2))[0]
+print(f"log-density at the mean: found {at_the_mean.item():.4f}, expected -2.0202")
 
 _, both = plt.subplots(1, 2, figsize=(10, 3.2), layout="constrained")
-for number, (axes, mu, sigma) in enumerate(zip(both, (1.0, -1.0), (2.0, 0.5), strict=True)):
+for number, (axes, mu, sigma) in enumerate(zip(both, (1.0, -1.0), (2.0, 0.6), strict=True)):
     x = np.linspace(mu - 4 * sigma, mu + 4 * sigma, 200)
     colour = utils.CURVE_COLOURS[number]
     axes.hist(
@@ -644,9 +646,9 @@ plt.show()
 # provided. It normalises over a minibatch, as is usual for PPO.)
 #
 # In the cell, the rows of the first trajectory have the numbers 0 to 9, and those of the second
-# trajectory 10 to 19. With two epochs of three minibatches, expect the sizes 3, 3 and 4 in any
-# order, each row once in every epoch, and a new order in the second epoch. The seventh minibatch
-# comes from the second trajectory.
+# trajectory 10 to 19. With two epochs of four minibatches, expect the sizes 2, 2, 3 and 3 in any
+# order, each row once in every epoch, and a new order in the second epoch. The ninth minibatch
+# comes from the second trajectory. The transformation notes how many rows it gets.
 
 # %% sampler
 
@@ -668,22 +670,23 @@ class Numbered:
 
 
 def times_hundred(minibatch):
+    given.append(len(minibatch["rewards"]))
     minibatch["rewards"] = 100 * minibatch["rewards"]
 
 
 np.random.seed(0)
-runner = Numbered()
+runner, given = Numbered(), []
 sampler = submitted.TrajectorySampler(
-    runner, num_epochs=2, num_minibatches=3, transforms=[times_hundred]
+    runner, num_epochs=2, num_minibatches=4, transforms=[times_hundred]
 )
-minibatches = [sampler.get_next() for _ in range(7)]
+minibatches = [sampler.get_next() for _ in range(9)]
 for epoch, part in (
-    ("1", minibatches[:3]),
-    ("2", minibatches[3:6]),
-    ("1 of the next trajectory", minibatches[6:]),
+    ("1", minibatches[:4]),
+    ("2", minibatches[4:8]),
+    ("1 of the next trajectory", minibatches[8:]),
 ):
     print(f"epoch {epoch}:", *(rows["observations"][:, 0].astype(int).tolist() for rows in part))
-for epoch in (minibatches[:3], minibatches[3:6]):
+for epoch in (minibatches[:4], minibatches[4:8]):
     seen = np.sort(np.concatenate([rows["observations"][:, 0] for rows in epoch]))
     print("each row once:", np.array_equal(seen, np.arange(10)), "(expected True)")
 together = all(
@@ -691,6 +694,7 @@ together = all(
 )
 print("rows stay together, and transformations act once:", together, "(expected True)")
 print("trajectories asked for:", runner.trajectories, "(expected 2)")
+print("rows of each transformation:", sorted(given[:4]), "(expected [2, 2, 3, 3])")
 
 # %% make-runner-text [markdown]
 # ## 9 · The whole pipeline

@@ -335,6 +335,16 @@ vanilla_logarithm_twice = altered(
 )
 
 
+vanilla_logarithms_as_probabilities = altered(
+    "get_vanilla_policy_gradient_loss",
+    {
+        "policy(observation).gather(1, action)": ""
+        "torch.distributions.Categorical(policy(observation)).log_prob(action[:, 0])[:, None]"
+    },
+    hint="What is the first argument of Categorical: probabilities, or logits?",
+    source="student code",
+)
+
 vanilla_sum = altered(
     "get_vanilla_policy_gradient_loss",
     {".mean()": ".sum()"},
@@ -473,6 +483,20 @@ seed_not_passed_on = altered(
     "collect_rollouts",
     {"distribution_sample(logits, seed=seed)": "distribution_sample(logits)"},
     hint="Which arguments does utils.distribution_sample get: both the policy's outputs and the seed?",
+)
+
+samples_from_probabilities = altered(
+    "collect_rollouts",
+    {"utils.distribution_sample(logits, seed=seed)": "utils.distribution_sample(logits.exp(), seed=seed)"},
+    hint="What does distribution_sample expect: logits, or probabilities?",
+    source="student code",
+)
+
+observation_overwritten_in_place = altered(
+    "collect_rollouts",
+    {"            observation = next_observation": "            observation.copy_(next_observation)"},
+    hint="How many different tensors hold the observations of your buffer?",
+    source="student code",
 )
 
 seed_resets_the_environment = altered(
@@ -889,9 +913,7 @@ loss_of_the_module = altered(
 
 leftover_rollouts_dropped = altered(
     "train_policy_gradient.without_critic",
-    {
-        "range(0, rollouts, ": "range(0, rollouts - rollouts_before_training + 1, ",
-    },
+    {"range(0, rollouts, ": "range(0, rollouts - rollouts_before_training + 1, "},
     hint="How many collections of two rollouts do you need for five rollouts?",
 )
 
@@ -909,7 +931,7 @@ new_rollouts_every_epoch = altered(
         "returns = return_or_advantage = get_returns(rollout_buffer)\n"
         "if value_net is not None:\n"
         "    return_or_advantage = get_advantages(value_net, rollout_buffer.observations, returns)\n"
-        "for rows in torch",
+        "for rows in torch"
     },
     hint="How many times does your loop use a collection before it collects new rollouts?",
     source="student code",
@@ -1027,9 +1049,7 @@ other_default_clip_range = altered(
 
 advantages_ignored = altered(
     "train_policy_gradient.with_critic",
-    {
-        "return_or_advantage = get_advantages(value_net, rollout_buffer.observations, returns)": "pass",
-    },
+    {"return_or_advantage = get_advantages(value_net, rollout_buffer.observations, returns)": "pass"},
     hint="With a value network, is the policy trained on returns or on advantages?",
 )
 
@@ -1070,7 +1090,7 @@ two_steps_a_minibatch = altered(
         "loss = actor_loss + critic_loss_multiplier * critic_loss": ""
         "optimizer.zero_grad()\n"
         "(critic_loss_multiplier * critic_loss).backward()\n"
-        "optimizer.step()",
+        "optimizer.step()"
     },
     hint="How many optimizer steps do you make per minibatch?",
 )
@@ -1080,7 +1100,7 @@ advantages_of_each_minibatch = altered(
     {
         '"return_or_advantage": return_or_advantage[rows],': '"return_or_advantage": returns[rows]\n'
         "if value_net is None\n"
-        "else get_advantages(value_net, rollout_buffer.observations[rows], returns[rows]),",
+        "else get_advantages(value_net, rollout_buffer.observations[rows], returns[rows]),"
     },
     hint="Over which rows are the advantages standardised: the whole collection, or one minibatch?",
     source="student code",
@@ -1164,9 +1184,7 @@ shuffled_once_for_all_epochs = altered(
 
 same_permutation_in_every_epoch = altered(
     "train_policy_gradient.minibatches",
-    {
-        "randperm(rollout_buffer.final_size": "randperm(rollout_buffer.final_size, generator=torch.Generator().manual_seed(0)",
-    },
+    {"randperm(rollout_buffer.final_size": "randperm(rollout_buffer.final_size, generator=torch.Generator().manual_seed(0)"},
     hint="Which permutation does a generator return if you seed it again in every epoch?",
 )
 

@@ -103,7 +103,8 @@ def test_variance(student):
 
 @points(1, question="Model.forward")
 def test_value(student):
-    """The third output is the value, from a network with tanh after each hidden layer."""
+    """The third output is the value, from its own network with tanh after each hidden layer."""
+    student.expect("forward_batch", only("parameters without a gradient"))
     outputs(student, "forward_batch", "value")
     outputs(student, "forward_one_observation", "value")
 
