@@ -156,8 +156,8 @@ def test_states_of_several_environments(student):
 
 @points(1, question="PPOAgent.forward")
 def test_action_that_is_one_number(student):
-    """With one dimension, an action is [1]; for a batch of one environment, it is [1, 1]."""
-    names = (*ACTIONS, "form of the action", *KEPT)
+    """Actions of one dimension, and of a batch of one environment."""
+    names = (*ACTIONS, *KEPT)
     student.expect("acts_by_one_number", only(*in_calls(names, 4), "the actor has changed", "memories have changed"))
     student.expect("acts_in_a_batch_of_one_environment", only(*in_calls(names, 2)))
 
