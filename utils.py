@@ -28,7 +28,7 @@ from torch import Tensor, nn
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-CURVE_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f", "#e69f00")  # distinct for colour-blind readers, too
+CURVE_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f", "#e69f00")  # distinct for color-blind readers, too
 
 
 class EnvInterface:
@@ -1195,7 +1195,7 @@ def plot_learning_curves(
     rollouts_per_value: int = 1,
     points: int = 30,
     axes: Axes | None = None,
-    colours: Sequence[str] = CURVE_COLOURS,
+    colors: Sequence[str] = CURVE_COLORS,
 ) -> Axes:
     """Plot the mean over seeds of each setting as a line, and the range of the seeds as a band.
 
@@ -1205,7 +1205,7 @@ def plot_learning_curves(
         rollouts_per_value: The number of rollouts between two values; the x-axis counts rollouts.
         points: The maximum number of points; longer curves are averaged over equal parts.
         axes: The axes to draw on; None for a new figure.
-        colours: The colours of the settings, in order; they repeat if there are too few.
+        colors: The colors of the settings, in order; they repeat if there are too few.
 
     Returns:
         The axes. Call `pyplot.show()` yourself.
@@ -1225,10 +1225,10 @@ def plot_learning_curves(
         ends = np.linspace(0, len(seeds[0]), min(points, len(seeds[0])) + 1).astype(int)
         means = np.array([np.add.reduceat(np.array(values, dtype=float), ends[:-1]) / np.diff(ends) for values in seeds])
         rollouts = ends[1:] * rollouts_per_value
-        colour = colours[number % len(colours)]
-        axes.fill_between(rollouts, means.min(axis=0), means.max(axis=0), color=colour, alpha=0.15, linewidth=0)
+        color = colors[number % len(colors)]
+        axes.fill_between(rollouts, means.min(axis=0), means.max(axis=0), color=color, alpha=0.15, linewidth=0)
         label = f"{name} ({len(seeds)} seed{'s' if len(seeds) > 1 else ''})"
-        axes.plot(rollouts, means.mean(axis=0), color=colour, linewidth=2, label=label)
+        axes.plot(rollouts, means.mean(axis=0), color=color, linewidth=2, label=label)
     axes.set(xlabel="rollouts", ylabel=ylabel)
     axes.set_xlim(left=0)
     axes.grid(alpha=0.3)

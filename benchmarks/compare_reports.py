@@ -1,4 +1,4 @@
-"""Compare the reports of two commits: points, outcomes, hints and recognised mistakes of wrong and right answers.
+"""Compare the reports of two commits: points, outcomes, hints and recognized mistakes of wrong and right answers.
 
     python benchmarks/compare_reports.py COMMIT [NAME ...] [--mutants 100] [--seed 0] [-o benchmarks/results]
 
@@ -66,8 +66,8 @@ def compare(name: str, other: Path, folder: Path, options: argparse.Namespace) -
         for check in sorted({*before[variant], *after[variant]})
         if before[variant].get(check) != after[variant].get(check)
     ]
-    recognised = sum(any(check[3] for check in report.values()) for report in after.values())
-    return {"variants": len(before), "with a recognised mistake": recognised, "differences": differences}
+    recognized = sum(any(check[3] for check in report.values()) for report in after.values())
+    return {"variants": len(before), "with a recognized mistake": recognized, "differences": differences}
 
 
 def variants(name: str, options: argparse.Namespace) -> dict[str, list[Any]]:
@@ -109,7 +109,7 @@ def grade(name: str, plan: Path, found: Path) -> None:
 
 
 def report_of(grader: Any, text: str, questions: list[str]) -> dict[str, list[Any]]:
-    """Return the outcome, points, hint and recognised mistakes of each check."""
+    """Return the outcome, points, hint and recognized mistakes of each check."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / grader.home.assignment.submission
         path.write_text(text, encoding="utf-8")

@@ -184,7 +184,7 @@ def speed(rounds: int = 5, interactions: int = 5 * STEPS) -> dict[str, Any]:
     }
 
 
-def summarise(setting: Setting, runs: list[dict[str, Any]]) -> dict[str, Any]:
+def summarize(setting: Setting, runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what the runs of one setting came to, and their learning curves on common points."""
     finals = [statistics.mean(found["returns"][-LAST:]) for found in runs]
     # All episodes of HalfCheetah have 1000 steps.
@@ -214,16 +214,16 @@ def draw(result: dict[str, Any], path: Path) -> None:
     """Draw the learning curves of all settings, and below them the quantities that Practical RL recommends to watch."""
     from matplotlib.figure import Figure
 
-    from utils import CURVE_COLOURS
+    from utils import CURVE_COLORS
 
     figure = Figure(figsize=(12, 13), layout="constrained")
     grid = figure.add_gridspec(4, 4, height_ratios=(1.6, 1, 1, 1))
     axes = figure.add_subplot(grid[0, :])
-    for summary, colour in zip(result["settings"].values(), CURVE_COLOURS, strict=False):
+    for summary, color in zip(result["settings"].values(), CURVE_COLORS, strict=False):
         for curve in summary["curves"]:
-            axes.plot(summary["interactions"], curve, color=colour, lw=0.7, alpha=0.45)
+            axes.plot(summary["interactions"], curve, color=color, lw=0.7, alpha=0.45)
         axes.plot(
-            summary["interactions"], summary["curve_mean"], color=colour, lw=2.5,
+            summary["interactions"], summary["curve_mean"], color=color, lw=2.5,
             label=f"{summary['label']}: {standing(summary)}",
         )  # fmt: skip
     axes.axhline(1500, color="black", lw=0.8, ls=":", label="expected by Practical RL, week 9")
@@ -237,9 +237,9 @@ def draw(result: dict[str, Any], path: Path) -> None:
     axes.grid(alpha=0.3)
     for number, name in enumerate(WATCHED):
         axes = figure.add_subplot(grid[1 + number // 4, number % 4])
-        for summary, colour in zip(result["settings"].values(), CURVE_COLOURS, strict=False):
+        for summary, color in zip(result["settings"].values(), CURVE_COLORS, strict=False):
             if "watched" in summary:
-                axes.plot(summary["watched"]["interactions"], summary["watched"][name], color=colour)
+                axes.plot(summary["watched"]["interactions"], summary["watched"][name], color=color)
         axes.set_title(name.replace("_", " "), fontsize=10)
         axes.grid(alpha=0.3)
         axes.ticklabel_format(axis="x", style="sci", scilimits=(0, 0))
@@ -252,7 +252,7 @@ def report(work: Path, output: Path) -> None:
     for setting in SETTINGS.values():
         paths = sorted(work.glob(f"{setting.name}-*.json"), key=lambda path: int(path.stem.rpartition("-")[2]))
         if paths:
-            settings[setting.name] = summarise(setting, [json.loads(path.read_text()) for path in paths])
+            settings[setting.name] = summarize(setting, [json.loads(path.read_text()) for path in paths])
     path = output / "continuous_ppo_training"
     kept = json.loads(path.with_suffix(".json").read_text()) if path.with_suffix(".json").is_file() else {}
     result = {

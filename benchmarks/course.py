@@ -302,9 +302,9 @@ def found(work: Path) -> dict[str, Any]:
     return {
         "mistakes planted": len(planted["mistakes"]),
         "submissions with them": len(owners),
-        "recognised by name": len(outcome["alone"]),
-        "recognised together with mistakes that show the same": len(outcome["with equals"]),
-        "not recognised, and why": why,
+        "recognized by name": len(outcome["alone"]),
+        "recognized together with mistakes that show the same": len(outcome["with equals"]),
+        "not recognized, and why": why,
         "planted more than once, count on the page": {
             name: [len(entries), sum(len(groups[key]) for key in groups if key[0] == questions[name] and name in key[1])]
             for name, entries in planted["mistakes"].items()
@@ -347,7 +347,7 @@ def related(planted: dict) -> list[set[str]]:
 
 
 def reason(result: SubmissionResult, question: str) -> str:
-    """Return why a mistake was not recognised, by what its question's checks say."""
+    """Return why a mistake was not recognized, by what its question's checks say."""
     checks = [check for check in result.report.checks if check.question == question]
     bad = [check for check in checks if check.outcome.value != "passed"]
     if not bad:

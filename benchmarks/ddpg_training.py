@@ -393,7 +393,7 @@ def measure_plots(frames: int = FRAMES, interval: int = 200) -> dict[str, Any]:
     return result
 
 
-def summarise(name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
+def summarize(name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what the runs of one setting came to."""
     finals = [statistics.mean(found["final"]) for found in runs]
     frames = [found["frames_to_threshold"] for found in runs]
@@ -460,7 +460,7 @@ def report(work: Path, output: Path) -> None:
     for name in SETTINGS:
         runs = [json.loads(found.read_text()) for found in work.glob(f"{name}-*.json")]
         if runs:
-            settings[name] = summarise(name, sorted(runs, key=lambda found: found["seed"]))
+            settings[name] = summarize(name, sorted(runs, key=lambda found: found["seed"]))
     result: dict[str, Any] = {
         "about": (
             f"mean return on {ENV} of {len(TEST_SEEDS)} episodes without noise, every {INTERVAL} frames; "
@@ -483,7 +483,7 @@ def draw(settings: dict[str, Any], path: Path) -> None:
     """Draw the learning curves of the solution beside Stable-Baselines3 and with mistakes, and where every seed ended."""
     from matplotlib.figure import Figure
 
-    from utils import CURVE_COLOURS
+    from utils import CURVE_COLORS
 
     figure = Figure(figsize=(13.5, 4.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1, 0.9))
@@ -491,13 +491,13 @@ def draw(settings: dict[str, Any], path: Path) -> None:
     others = [name for name in settings if SETTINGS[name].faults]
     groups = ((left, "means and single seeds", ["solution", "sb3"]), (middle, "with mistakes", ["solution", *others]))
     for axes, title, names in groups:
-        for name, colour in zip(names, (*CURVE_COLOURS, "black"), strict=False):
+        for name, color in zip(names, (*CURVE_COLORS, "black"), strict=False):
             summary = settings[name]
             curves = np.array(summary["curves"])
             for curve in curves if axes is left else ():
-                axes.plot(frames, curve, color=colour, lw=0.7, alpha=0.45)
+                axes.plot(frames, curve, color=color, lw=0.7, alpha=0.45)
             label = f"{summary['label']} ({len(curves)})"
-            axes.plot(frames, curves.mean(axis=0), color=colour, lw=2.2, label=label)
+            axes.plot(frames, curves.mean(axis=0), color=color, lw=2.2, label=label)
         axes.axhline(THRESHOLD, color="black", lw=0.8, ls=":")
         axes.set(xlabel="frames", ylabel=f"mean return of {len(TEST_SEEDS)} test episodes", title=f"{ENV}: {title}")
         axes.set(xlim=(0, FRAMES), ylim=(-1700, 0))
@@ -506,7 +506,7 @@ def draw(settings: dict[str, Any], path: Path) -> None:
     labels = [settings[name]["label"] for name in reversed(settings)]
     for place, name in enumerate(reversed(settings)):
         finals = settings[name]["final_by_seed"]
-        right.plot(finals, [place] * len(finals), "o", color=CURVE_COLOURS[0], ms=5, alpha=0.5)
+        right.plot(finals, [place] * len(finals), "o", color=CURVE_COLORS[0], ms=5, alpha=0.5)
         right.plot([settings[name]["final_mean"]], [place], "|", color="black", ms=16)
     right.axvline(FINAL_GOAL, color="black", lw=0.8, ls=":")
     right.set_yticks(range(len(labels)), labels, fontsize=8)

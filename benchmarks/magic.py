@@ -82,8 +82,8 @@ def main() -> None:
     result = {
         "about": "one core; wall seconds; the solution, one function changed by each cell and each save",
         "machine": {"python": platform.python_version(), "system": platform.platform()},
-        "cell to verdict": summarise(cells) | {"the first, while the grader starts": round(first, 3)},
-        "save to verdict": summarise(saves),
+        "cell to verdict": summarize(cells) | {"the first, while the grader starts": round(first, 3)},
+        "save to verdict": summarize(saves),
         "times a save": {"ratio": round(ratio, 2), "goal": f"at most {GOAL}"},
     }
     text = json.dumps(result, indent=1, ensure_ascii=False)
@@ -92,7 +92,7 @@ def main() -> None:
     print(text)
 
 
-def summarise(seconds: list[float]) -> dict[str, object]:
+def summarize(seconds: list[float]) -> dict[str, object]:
     """Return median and longest, and all of them."""
     every = [round(one, 3) for one in seconds]
     return {"median": round(statistics.median(seconds), 3), "longest": max(every), "all": every}

@@ -83,7 +83,7 @@ def write_returns() -> str:
 
 
 def run_in_terminal(command: list[str], folder: Path, text: str | None = None) -> str:
-    """Return what a command in a student's folder leaves on its terminal, with the codes of colours.
+    """Return what a command in a student's folder leaves on its terminal, with the codes of colors.
 
     Args:
         text: For watch mode: the text to save as submitted.py after the first grading.

@@ -63,7 +63,7 @@ PPO = SETTINGS[-1]
 
 
 def make_networks() -> tuple[utils.SimpleReLuNetwork, utils.SimpleReLuNetwork]:
-    """Return machine problem 11's (actor, critic), freshly initialised from torch's global generator."""
+    """Return machine problem 11's (actor, critic), freshly initialized from torch's global generator."""
     actor = utils.SimpleReLuNetwork(2, 3, hidden_dims=[16], out_logsoftmax=True)
     critic = utils.SimpleReLuNetwork(2, 1, hidden_dims=[16])
     return actor, critic
@@ -159,7 +159,7 @@ def train_all(seeds: int, workers: int) -> dict[str, list[dict[str, Any]]]:
     return {name: [by_seed[seed] for seed in range(seeds)] for name, by_seed in runs.items()}
 
 
-def summarise(setting: Setting, runs: list[dict[str, Any]]) -> dict[str, Any]:
+def summarize(setting: Setting, runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Return one setting's figures, plain and rounded, ready for JSON."""
     success = [run["success"] for run in runs]
     # Each point of a curve is the mean over as many collections as make CURVE_POINTS points.
@@ -196,17 +196,17 @@ def draw(result: dict[str, Any], path: Path) -> None:
     from matplotlib import pyplot
 
     summaries = list(result["settings"].values())
-    colours = ["#7f7f7f", "#0072b2", "#d55e00", "#009e73"]  # distinct for colour-blind readers too
+    colors = ["#7f7f7f", "#0072b2", "#d55e00", "#009e73"]  # distinct for color-blind readers too
     figure = pyplot.figure(figsize=(11, 6.4), layout="constrained")
     grid = figure.add_gridspec(2, len(summaries), height_ratios=[1, 1.1])
 
     shared = None
-    for column, (summary, colour) in enumerate(zip(summaries, colours, strict=True)):
+    for column, (summary, color) in enumerate(zip(summaries, colors, strict=True)):
         axes = shared = figure.add_subplot(grid[0, column], sharey=shared)
         curve = summary["final_reward"]
-        axes.fill_between(curve["rollouts"], curve["quantile_10"], curve["quantile_90"], color=colour, alpha=0.25, lw=0)
-        axes.plot(curve["rollouts"], curve["mean"], color=colour)
-        axes.set_title(summary["label"], fontsize=10, color=colour, fontweight="bold")
+        axes.fill_between(curve["rollouts"], curve["quantile_10"], curve["quantile_90"], color=color, alpha=0.25, lw=0)
+        axes.plot(curve["rollouts"], curve["mean"], color=color)
+        axes.set_title(summary["label"], fontsize=10, color=color, fontweight="bold")
         axes.set(xlabel="rollouts", xlim=(0, ROLLOUTS), xticks=[0, ROLLOUTS // 2, ROLLOUTS])
         axes.grid(alpha=0.3)
         if column == 0:
@@ -216,13 +216,13 @@ def draw(result: dict[str, Any], path: Path) -> None:
     axes.text(0.97, 0.05, "line: mean of seeds\nband: 10 to 90 % of seeds", transform=axes.transAxes, ha="right", fontsize=8)
 
     axes = figure.add_subplot(grid[1, :])
-    for column, (summary, colour) in enumerate(zip(summaries, colours, strict=True)):
+    for column, (summary, color) in enumerate(zip(summaries, colors, strict=True)):
         success = 100 * np.sort(summary["success_by_seed"])
         # Sorted from left to right, so that equal rates do not hide each other.
         places = column + (np.linspace(-0.32, 0.32, len(success)) if len(success) > 1 else np.zeros(1))
-        axes.scatter(places, success, color=colour, s=26, zorder=3, label="one seed" if column == 0 else None)
+        axes.scatter(places, success, color=color, s=26, zorder=3, label="one seed" if column == 0 else None)
         median, claim = 100 * summary["success_median"], 100 * summary["claim_of_seed_002"]
-        axes.hlines(median, column - 0.4, column + 0.4, color=colour, lw=2, label="median" if column == 0 else "")
+        axes.hlines(median, column - 0.4, column + 0.4, color=color, lw=2, label="median" if column == 0 else "")
         axes.scatter(
             column + 0.43, claim, marker="<", facecolor="white", edgecolor="black", s=60, zorder=4,
             label="printed in machine problem 11" if column == 0 else None,
@@ -269,7 +269,7 @@ def main() -> None:
         "about": "success of the solution with the settings of machine problem 11 (1-D grid of 10, 20 steps, 2000 rollouts)",
         "machine": machine(),
         "cost_of_ppo": cost,
-        "settings": {setting.name: summarise(setting, runs[setting.name]) for setting in SETTINGS},
+        "settings": {setting.name: summarize(setting, runs[setting.name]) for setting in SETTINGS},
     }
     arguments.output.mkdir(parents=True, exist_ok=True)
     path = arguments.output / "policy_gradient_training"

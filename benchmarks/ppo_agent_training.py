@@ -12,7 +12,7 @@ All settings have four environments, an update after 200 steps of each (which ar
 64, γ 0.9, λ 0.95, ε 0.2, no bonus for entropy, separate networks of 3 × 16 ReLU for means and value, σ 1 at first, and Adam
 with a rate that goes from 1e-3 down to 0. "sb3_same" has torch's own initial weights, the whole value loss and no limit for
 gradients as well, as the solution has; "sb3" has what Stable-Baselines3 has by default: orthogonal weights, half the value
-loss, gradients no longer than 0.5. What differs in both: Stable-Baselines3 normalises the advantages in each minibatch, not in
+loss, gradients no longer than 0.5. What differs in both: Stable-Baselines3 normalizes the advantages in each minibatch, not in
 all rows of an update together; its Adam is not fused, and has ε 1e-5; and it makes one update more, after the last step, at a
 rate of nearly 0.
 
@@ -58,7 +58,7 @@ OTHER_SEEDS = range(1_000, 1_100)  # of the episodes in which ddpg_training.py c
 THRESHOLD = -250.0
 SPEED_STEPS = 8_000
 SPEED_GOAL = 0.7
-HARDLY = 1.3  # times the score of the solution: what ends no worse is drawn in grey
+HARDLY = 1.3  # times the score of the solution: what ends no worse is drawn in gray
 
 Policy = Callable[[np.ndarray], np.ndarray]
 
@@ -333,7 +333,7 @@ def measure_speed(rounds: int = 5) -> dict[str, Any]:
     }
 
 
-def summarise(name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
+def summarize(name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what the runs of one setting came to."""
     ends = [found["curve"][-1] for found in runs]
     return {
@@ -407,7 +407,7 @@ def report(work: Path, output: Path) -> None:
     for name in SETTINGS:
         runs = [json.loads(found.read_text()) for found in work.glob(f"{name}-*.json")]
         if runs:
-            settings[name] = summarise(name, sorted(runs, key=lambda found: found["seed"]))
+            settings[name] = summarize(name, sorted(runs, key=lambda found: found["seed"]))
     if missing := {"solution", "sb3_same", "sb3"} - set(settings):
         raise SystemExit(f"there is no run of {', '.join(sorted(missing))} in {work}")
     result: dict[str, Any] = {
@@ -436,7 +436,7 @@ def draw(settings: dict[str, Any], path: Path) -> None:
     from matplotlib.figure import Figure
     from PIL import Image
 
-    from utils import CURVE_COLOURS
+    from utils import CURVE_COLORS
 
     figure = Figure(figsize=(13.5, 4.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1, 0.9))
@@ -444,21 +444,21 @@ def draw(settings: dict[str, Any], path: Path) -> None:
     compared = ("solution", "sb3_same", "sb3")
     varied = [name for name in settings if name not in compared]
     worst = [name for name in varied if settings[name]["others_mean"] < HARDLY * settings["solution"]["others_mean"]]
-    colours = dict(zip(compared, CURVE_COLOURS, strict=False))
-    colours |= dict(zip(worst, (CURVE_COLOURS[3], CURVE_COLOURS[5], "black", "#56b4e9", "#8a4b00", "#7b3294"), strict=False))
-    grey = CURVE_COLOURS[4]
+    colors = dict(zip(compared, CURVE_COLORS, strict=False))
+    colors |= dict(zip(worst, (CURVE_COLORS[3], CURVE_COLORS[5], "black", "#56b4e9", "#8a4b00", "#7b3294"), strict=False))
+    gray = CURVE_COLORS[4]
 
     def line(axes: Any, name: str, width: float) -> None:
         label = f"{settings[name]['label']} ({len(settings[name]['seeds'])})"
-        axes.plot(steps, np.mean(settings[name]["curves"], axis=0), color=colours.get(name, grey), lw=width, label=label)
+        axes.plot(steps, np.mean(settings[name]["curves"], axis=0), color=colors.get(name, gray), lw=width, label=label)
 
     for name in compared:
         for curve in settings[name]["curves"]:
-            left.plot(steps, curve, color=colours[name], lw=0.7, alpha=0.4)
+            left.plot(steps, curve, color=colors[name], lw=0.7, alpha=0.4)
     for name in reversed(compared):
         line(left, name, 2.2)
-    for name in sorted([*varied, "solution"], key=lambda name: name in colours):  # those in grey below the others
-        line(middle, name, 2.0 if name in colours else 1.0)
+    for name in sorted([*varied, "solution"], key=lambda name: name in colors):  # those in gray below the others
+        line(middle, name, 2.0 if name in colors else 1.0)
     for axes, title in ((left, f"{ENV}: means, and single seeds"), (middle, "one thing changed: means")):
         axes.axhline(THRESHOLD, color="black", lw=0.8, ls=":")
         axes.set(xlabel="thousand steps", ylabel=f"mean score of {len(TEST_SEEDS)} test episodes", title=title)
@@ -470,7 +470,7 @@ def draw(settings: dict[str, Any], path: Path) -> None:
     order = [*compared, *sorted(varied, key=lambda name: -settings[name]["others_mean"])][::-1]
     for place, name in enumerate(order):
         ends = -np.array(settings[name]["others_by_seed"])
-        right.plot(ends, [place] * len(ends), "o", color=colours.get(name, grey), ms=5, alpha=0.55, mew=0)
+        right.plot(ends, [place] * len(ends), "o", color=colors.get(name, gray), ms=5, alpha=0.55, mew=0)
         right.plot([-settings[name]["others_mean"]], [place], "|", color="black", ms=13)
     right.axvline(-THRESHOLD, color="black", lw=0.8, ls=":")
     right.set_xscale("log")
@@ -480,7 +480,7 @@ def draw(settings: dict[str, Any], path: Path) -> None:
     labels = [f"{settings[name]['label']} ({len(settings[name]['seeds'])})" for name in order]
     right.set_yticks(range(len(order)), labels, fontsize=8)
     for name, label in zip(order, right.get_yticklabels(), strict=True):
-        label.set_color(colours.get(name, "#606060"))
+        label.set_color(colors.get(name, "#606060"))
     right.set(xlabel=f"mean score of {len(OTHER_SEEDS)} other episodes", title="at the end, by seed")
     right.grid(alpha=0.3)
     picture = io.BytesIO()

@@ -67,7 +67,7 @@ class Recipe:
     reward_clip: float = 5.0
     solution: bool = False
     lambda_: float = 0.95
-    normalise: bool = True
+    normalize: bool = True
     lives: bool = True
     value_coefficient: float = 0.25
     entropy_coefficient: float = 0.01
@@ -80,7 +80,7 @@ RECIPES = {
     "raw_rewards": replace(FULL, label="without scaled rewards", reward_scale=1.0, reward_clip=math.inf),
     "few_games": replace(FULL, label="5 games × 9 ticks instead of 16 × 16", games=5, ticks=9),
     "low_rate": replace(FULL, label="learning rate 1e-5, constant", learning_rate=1e-5, anneal=False),
-    "not_normalised": replace(FULL, label="without normalised advantages", normalise=False),
+    "not_normalized": replace(FULL, label="without normalized advantages", normalize=False),
     "no_lives": replace(FULL, label="without cuts at lost lives", lives=False),
     "no_gae": replace(FULL, label="without GAE (λ = 1)", lambda_=1.0),
     "default_init": replace(FULL, label="without orthogonal weights", orthogonal=False),
@@ -160,7 +160,7 @@ class Player:
 
 
 def recipe_loss(agent: nn.Module, memory: Sequence[torch.Tensor], rollout: tuple, recipe: Recipe) -> torch.Tensor:
-    """Return the loss of a rollout: policy gradient with normalised GAE, value loss on its targets, entropy."""
+    """Return the loss of a rollout: policy gradient with normalized GAE, value loss on its targets, entropy."""
     observations, actions, rewards, is_not_done, life_lost = map(torch.as_tensor, rollout)
     played = is_not_done.float()
     logits, estimates = [], []
@@ -183,7 +183,7 @@ def recipe_loss(agent: nn.Module, memory: Sequence[torch.Tensor], rollout: tuple
 
     mask = played[:, :-1] > 0
     weights = advantages[mask]
-    if recipe.normalise:
+    if recipe.normalize:
         weights = (weights - weights.mean()) / (weights.std() + 1e-8)
     chosen = logprobas.gather(-1, actions[:, :-1, None])[..., 0]
     entropy = -(logprobas.exp() * logprobas).sum(dim=-1)[mask].mean()
@@ -244,7 +244,7 @@ def run(name: str, seed: int, steps: int, work: Path) -> None:
 
 
 class SeedGame(gym.Wrapper):
-    """A game as Practical RL preprocesses it: colour frames scaled in float64, shrunk linearly, then the mean of colours."""
+    """A game as Practical RL preprocesses it: color frames scaled in float64, shrunk linearly, then the mean of colors."""
 
     def __init__(self) -> None:
         gym.register_envs(ale_py)

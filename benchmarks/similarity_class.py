@@ -315,10 +315,10 @@ WAYS = {
         return torch.‹from_numpy(a)¦tensor(a)›
         """,
         """
-        return standardise((returns - value_net(observations)).detach())
+        return standardize((returns - value_net(observations)).detach())
 
 
-    def standardise(x, eps=1e-10):
+    def standardize(x, eps=1e-10):
         centered = x - x.mean()
         return centered / (‹x.std() + eps¦centered.pow(2).mean().sqrt() + eps›)
         """,
@@ -816,7 +816,7 @@ def renamed(text: str, chance: random.Random) -> str:
 
 
 def reordered(text: str, chance: random.Random) -> str:
-    """Functions in another order, and neighbouring assignments where that changes nothing."""
+    """Functions in another order, and neighboring assignments where that changes nothing."""
     tree = ast.parse(text)
 
     def swapped(statements: list[ast.stmt]) -> list[ast.stmt]:

@@ -166,7 +166,7 @@ def render_overview(paths: Iterable[Path]) -> str:
     return "{\n" + ",\n".join(entries) + "\n}\n"
 
 
-# Stored instead of evidence if chance decides: runs differ, so nothing can be recognised.
+# Stored instead of evidence if chance decides: runs differ, so nothing can be recognized.
 UNPREDICTABLE = "something else each time"
 
 

@@ -80,7 +80,7 @@ class Limits(_Strict):
 
 
 class HintVisibility(_Strict):
-    """Whether students see hints for recognised mistakes, by suite."""
+    """Whether students see hints for recognized mistakes, by suite."""
 
     visible: bool = True
     hidden: bool = False

@@ -173,7 +173,7 @@ def quietly(attempt):
         return None
 def lock(kind):
     return struct.pack("hhqqi4x", kind, os.SEEK_SET, KEY, 1, 0)
-def signalled():
+def signaled():
     own = os.getpid()
     return [pid for pid in range(max(own - 99, 2), own + 99) if pid != own and quietly(lambda: os.kill(pid, 0) or True)]
 """
@@ -202,7 +202,7 @@ segment = libc.shmget(KEY, 4096, 0o1666)
 door = quietly(lambda: socket.socket(socket.AF_UNIX))
 quietly(lambda: (door.bind("\\0" + NOTE), door.listen()))
 end = time.monotonic() + seconds
-reached = signalled()
+reached = signaled()
 while time.monotonic() < end:
     time.sleep(0.02)
 libc.shmctl(segment, 0, None)
@@ -261,7 +261,7 @@ end = time.monotonic() + seconds
 while time.monotonic() < end:
     listen()
     time.sleep(0.02)
-return {"pid": own, "reached": signalled(), "heard": sorted(heard)}
+return {"pid": own, "reached": signaled(), "heard": sorted(heard)}
 """
 )
 

@@ -1,4 +1,4 @@
-"""`Normalize`, a wrapper that normalises observations and rewards. Provided; do not change this file."""
+"""`Normalize`, a wrapper that normalizes observations and rewards. Provided; do not change this file."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class RunningMoments:
 
 
 class Normalize(gym.Wrapper):
-    """Normalises observations by their mean and standard deviation, and rewards by the scale of the return.
+    """Normalizes observations by their mean and standard deviation, and rewards by the scale of the return.
 
     Args:
         env: A gymnasium environment whose observation space is a Box. Put `Summaries` inside this
             wrapper, so that `Summaries` sees the raw rewards.
-        obs, ret: Whether to normalise observations and rewards.
-        clipobs, cliprew: Normalised observations and rewards are clipped to ± this.
+        obs, ret: Whether to normalize observations and rewards.
+        clipobs, cliprew: Normalized observations and rewards are clipped to ± this.
         gamma: γ of the discounted return.
         epsilon: Added to variances.
 
@@ -89,7 +89,7 @@ class Normalize(gym.Wrapper):
     def reset(self, **options: Any) -> tuple[np.ndarray, dict[str, Any]]:
         self._return = 0.0
         observation, info = self.env.reset(**options)
-        return self._normalised(observation), info
+        return self._normalized(observation), info
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, SupportsFloat, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(action)
@@ -101,9 +101,9 @@ class Normalize(gym.Wrapper):
             reward = min(max(scaled, -self.cliprew), self.cliprew)
         if terminated or truncated:
             self._return = 0.0
-        return self._normalised(observation), reward, terminated, truncated, info
+        return self._normalized(observation), reward, terminated, truncated, info
 
-    def _normalised(self, observation: np.ndarray) -> np.ndarray:
+    def _normalized(self, observation: np.ndarray) -> np.ndarray:
         if not self.obs:
             return observation
         moments = self.observation_moments

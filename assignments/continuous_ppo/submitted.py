@@ -86,7 +86,7 @@ class Model(nn.Module):
         obs_dim: Number of values in an observation.
         act_dim: A.
 
-    Each network is Linear(64), tanh, Linear(64), tanh, Linear. Initialise all weight matrices
+    Each network is Linear(64), tanh, Linear(64), tanh, Linear. Initialize all weight matrices
     orthogonal with gain √2, and all biases zero. The policy's covariance is diagonal and the same
     in every state: one learned vector of A numbers, zero at first. Its exponential is the
     *variance*, not the standard deviation.

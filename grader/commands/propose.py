@@ -98,7 +98,7 @@ class _Session:
         with Harness(self.home) as harness, TrialPool(harness, workers, self.home.assignment.name) as pool:
             found = propose(pool, self.home, candidates, groups)
             cases, left = find_cases(pool, self.home, self._list_unseparated(found))
-        _print(listing.summarise(found))
+        _print(listing.summarize(found))
         asks, head = sys.stdin.isatty() and sys.stdout.isatty(), ""
         for entry in [*self._list_mistakes(found), *self._list_ideas(), *self._list_cases(cases)]:
             _print([*([("", ""), (entry.head, "bold underline")] if entry.head != head else []), *entry.lines])
@@ -300,18 +300,18 @@ class _Session:
 
 
 def _print(lines: Sequence[Line]) -> None:
-    """Print lines, with colours in a terminal."""
+    """Print lines, with colors in a terminal."""
     from rich.console import Console
     from rich.text import Text
 
     from grader.report.layout import make_legible
-    from grader.report.screen import COLOURS
+    from grader.report.screen import COLORS
     from grader.report.text import sanitize
 
     make_legible(sys.stdout)
     console = Console(file=sys.stdout, highlight=False)
     for text, style in lines:
-        console.print(Text(sanitize(text), COLOURS.get(style, style)), soft_wrap=True)
+        console.print(Text(sanitize(text), COLORS.get(style, style)), soft_wrap=True)
 
 
 def _ask(accept: Callable[[], None]) -> bool:

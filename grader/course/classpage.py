@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from grader.course.behaviour import summarise_message
+from grader.course.behavior import summarize_message
 from grader.course.earlier import OutsideText, is_own_work
 from grader.course.feedback import Account
 from grader.course.handed_in import HandedInCode
@@ -37,7 +37,7 @@ RANKED = 12  # before the others are folded
 MAX_LINE, MAX_TEXT = 80, 1_500
 LEFT, TOP, BOTTOM = 5.0, 34, 186  # of the histogram: percent of its width, and pixels
 LABELS = 5
-LABELLED = 13  # percent of a bar that has room for its share
+LABELED = 13  # percent of a bar that has room for its share
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def _template() -> jinja2.Template:
         "name_pair": name_pair,
         "number": format_points,
         "seconds": lambda value: f"{value:,.{2 if value < 1 else 1 if value < 100 else 0}f} s",
-        "summary": summarise_message,
+        "summary": summarize_message,
         "text": lambda value: sanitize(value, MAX_TEXT),
         "times": lambda count, word: f"{count:,} {word}" if count == 1 else f"{count:,} {word}s",
     }
@@ -280,7 +280,7 @@ def draw_question_bar(of: QuestionInsight) -> list[StateSegment]:
     for state in STATES:
         if count := of.counts.get(state, 0):
             width = 100 * count / whole
-            label = format_percent(count, whole) if width >= LABELLED else ""
+            label = format_percent(count, whole) if width >= LABELED else ""
             parts.append(StateSegment(state, count, round(start, 2), round(width, 2), label))
             start += width
     return parts

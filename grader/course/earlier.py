@@ -162,7 +162,7 @@ def write_statistics(
         before = read_stored(path, ClassStatistics) if path.is_file() else None
     except UsageError:
         before = None  # it is replaced
-    # A later catalogue knows mistakes that could not be recognised when the class was graded.
+    # A later catalogue knows mistakes that could not be recognized when the class was graded.
     if before and before.suite == shown.course.suite and before.catalogue is not None:
         catalogue = before.catalogue
     else:

@@ -126,5 +126,5 @@ def _cell(value: Cell) -> str:
         return ""
     if not isinstance(value, str):
         return f"{value:f}" if isinstance(value, Decimal) else str(value)
-    # Indentation is kept: Canvas knows its second row by it. Tabs, returns and the like become spaces, or are spelt out.
+    # Indentation is kept: Canvas knows its second row by it. Tabs, returns and the like become spaces, or are spelled out.
     return escape_formula(sanitize("".join(" " if character.isspace() else character for character in value), MAX_CELL))

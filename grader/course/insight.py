@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from grader.assignment import Question
-from grader.course.behaviour import Behaviour, choose_telling_check, list_failed_checks
+from grader.course.behavior import Behavior, choose_telling_check, list_failed_checks
 from grader.course.results import Course, SubmissionResult
 from grader.course.worklist import WorklistEntry
 from grader.report.model import SUSPICIOUS, CheckResult, Outcome, QuestionResult
@@ -67,7 +67,7 @@ class QuestionInsight:
 
 @dataclass(frozen=True)
 class CommonMistake:
-    """Submissions in which the same mistake was recognised.
+    """Submissions in which the same mistake was recognized.
 
     Attributes:
         ids: More than one where several mistakes explain the submissions equally well.
@@ -188,7 +188,7 @@ class IdenticalSubmissions:
 
 @dataclass(frozen=True)
 class HeatmapColumn:
-    """Some neighbours in the order of their points.
+    """Some neighbors in the order of their points.
 
     Attributes:
         points: The mean of their points.
@@ -389,7 +389,7 @@ def _correlation(first: Sequence[float], second: Sequence[float]) -> float | Non
         return None
 
 
-def find_recognising_check(checks: Iterable[CheckResult]) -> CheckResult | None:
+def find_recognizing_check(checks: Iterable[CheckResult]) -> CheckResult | None:
     """Return the check of a question that names its mistakes, or None.
 
     Visible checks are explained by what is visible, so a hidden one knows more: where both name mistakes, it counts.
@@ -403,7 +403,7 @@ def _mistakes(course: Course, graded: Sequence[GradedEntry], tried: Mapping[str,
     hints: dict[tuple[str, tuple[str, ...]], str] = {}
     for one in graded:
         for question, checks in one.checks.items() if not one.reason else ():
-            if found := find_recognising_check(checks):
+            if found := find_recognizing_check(checks):
                 groups[question, found.mistakes].append(one.entry)
                 hints.setdefault((question, found.mistakes), found.hint)
     order = {question.id: index for index, question in enumerate(course.assignment.questions)}
@@ -418,12 +418,12 @@ def _unknown(graded: Sequence[GradedEntry]) -> list[CommonFailure]:
             failed = list_failed_checks(checks)
             # What was only stopped has not answered: it stands among the troubles.
             answered = any(check.outcome is Outcome.FAILED and check.signature for check in failed)
-            if answered and not find_recognising_check(checks):
-                behaviour = Behaviour(failed, one.result.shows)
-                near = groups[question, behaviour.outline]
-                group = next((known for known in near if behaviour.agrees(known.behaviour)), None)
+            if answered and not find_recognizing_check(checks):
+                behavior = Behavior(failed, one.result.shows)
+                near = groups[question, behavior.outline]
+                group = next((known for known in near if behavior.agrees(known.behavior)), None)
                 if group is None:
-                    near.append(group := _Group(question, behaviour, failed))
+                    near.append(group := _Group(question, behavior, failed))
                 group.entries.append(one.entry)
     found = sorted((group for near in groups.values() for group in near), key=lambda group: -len(group.entries))
     return [
@@ -437,7 +437,7 @@ class _Group:
     """Submissions that behave like the first of them."""
 
     question: str
-    behaviour: Behaviour
+    behavior: Behavior
     checks: tuple[CheckResult, ...]
     entries: list[WorklistEntry] = field(default_factory=list)
 

@@ -48,7 +48,7 @@ class QuestionStatistics(BaseModel, frozen=True):
 
 
 class MistakeStatistics(BaseModel, frozen=True):
-    """How often a mistake was recognised.
+    """How often a mistake was recognized.
 
     Attributes:
         ids: More than one where several mistakes explain the submissions equally well.
@@ -67,7 +67,7 @@ class ClassStatistics(StoredModel):
         suite: Hash of the checks.
         graded: How many submissions were graded.
         median, mean, full: The median and the mean of their points, and how many have full marks.
-        catalogue: The ids of the mistakes that could be recognised; None if that is not known.
+        catalogue: The ids of the mistakes that could be recognized; None if that is not known.
     """
 
     assignment: str

@@ -166,9 +166,9 @@ def find_changed_checks(result: SubmissionResult, checks: dict[str, str]) -> fro
         checks: The current digests of the checks, by id without parameters.
     """
     now = {check: checks.get(check.partition("[")[0]) for check in result.checks}
-    spoilt = {check.id for check in result.report.checks if check.outcome is Outcome.GRADER_ERROR}
+    spoiled = {check.id for check in result.report.checks if check.outcome is Outcome.GRADER_ERROR}
     return frozenset(
-        check for check, was in result.checks.items() if now[check] is not None and (now[check] != was or check in spoilt)
+        check for check, was in result.checks.items() if now[check] is not None and (now[check] != was or check in spoiled)
     )
 
 

@@ -46,7 +46,7 @@ class SubmissionResult(StoredModel):
             message gives the reason; or "failed" if the grader failed, and the next run tries
             again.
         checks: For each check, a hash of everything that decides it, except the submission.
-        shows: For each failed check, what it saw (see `behaviour.record_behaviour`).
+        shows: For each failed check, what it saw (see `behavior.record_behavior`).
         retried: Checks that ran twice because the grader failed the first time.
         seconds: Wall-clock time of the whole grading.
         cpu_seconds: CPU time of judge and sandbox.

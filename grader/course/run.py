@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal
 from grader import fingerprints, machine
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course import contents, stopping
-from grader.course.behaviour import record_behaviour
+from grader.course.behavior import record_behavior
 from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
 from grader.course.worklist import WorklistEntry, find_unread_files, read_export
 from grader.judge.run import Grader, GradingOptions
@@ -106,7 +106,7 @@ class GradingJob:
             status=status if report.final else "failed",
             report=report,
             checks={check.id: self.checks.get(check.id.partition("[")[0], "") for check in report.checks},
-            shows=kept | record_behaviour(grader.seen),
+            shows=kept | record_behavior(grader.seen),
             retried=tuple(grader.retried),
             host=platform.node(),
             seconds=round(time.monotonic() - began, 3),

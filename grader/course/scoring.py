@@ -283,7 +283,7 @@ def list_own_adjustments(
 def find_unscored_students(course: Course, scored: Iterable[Score], policy: Policy) -> list[str]:
     """Return the students in the policy that have no score.
 
-    A name may be misspelt, its student may not have submitted, or it is the id of a submission that does not count.
+    A name may be misspelled, its student may not have submitted, or it is the id of a submission that does not count.
     """
     named = [*(one.student for one in policy.extensions), *(one.student for one in policy.adjustments)]
     return find_unscored(course, scored, named)

@@ -16,7 +16,7 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 GRAM = 8  # tokens in a fingerprint
-WINDOW = 4  # of that many neighbouring ones one is kept, so no shared run of GRAM + WINDOW - 1 tokens is missed
+WINDOW = 4  # of that many neighboring ones one is kept, so no shared run of GRAM + WINDOW - 1 tokens is missed
 COMMON = 1 / 5  # fingerprints in more than this share of the class, and at least in HANDFUL, are common style
 HANDFUL = 5
 LEAST = 30  # fingerprints to judge by, about ten lines: whoever has fewer is measured as if there were that many
@@ -167,7 +167,7 @@ def _chosen(ranked: list[tuple[float, int, int]]) -> list[tuple[float, int, int]
 
 
 def _winnowed(source: str, known: set[int]) -> dict[int, _Place]:
-    """Return the unknown fingerprints of a text, with their first place: the least of every WINDOW neighbours."""
+    """Return the unknown fingerprints of a text, with their first place: the least of every WINDOW neighbors."""
     found: dict[int, _Place] = {}
     for piece in _pieces(source):
         for run in _unknown(piece, known):

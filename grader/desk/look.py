@@ -90,8 +90,8 @@ class FailureInspection:
 def make_console() -> Console:
     """Return a console that spells out characters it cannot encode, wraps on terminals only, and obeys NO_COLOR."""
     layout.make_legible(sys.stdout)
-    colours: Literal["auto"] | None = "auto" if layout.has_controls(sys.stdout) else None
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty(), color_system=colours)
+    colors: Literal["auto"] | None = "auto" if layout.has_controls(sys.stdout) else None
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty(), color_system=colors)
 
 
 def print_lines(console: Console, text: str, style: str = "") -> None:

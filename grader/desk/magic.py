@@ -89,7 +89,7 @@ class Child:
         if answer is None:
             self._answers.put(None)
             raise ChildEnded(self._last_words())
-        return answer if answer["id"] == number else {}  # the others were cancelled
+        return answer if answer["id"] == number else {}  # the others were canceled
 
     def close(self) -> None:
         """Let the child end, without waiting for it."""

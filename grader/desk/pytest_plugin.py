@@ -143,7 +143,7 @@ class VisiblePlugin:
         first = self.told.setdefault(result.message, result.id)
         if first != result.id:
             text = f"{text.partition(chr(10))[0]}\n    as {first.rpartition('/')[2]}: {result.message.partition(chr(10))[0]}"
-        # VS Code recognises a failure by this name; pytest's own --pdb would show nothing useful, and ignores BdbQuit.
+        # VS Code recognizes a failure by this name; pytest's own --pdb would show nothing useful, and ignores BdbQuit.
         raise (bdb.BdbQuit if self._wants_debugger() else AssertionError)(text)
 
     def _wants_debugger(self) -> bool:

@@ -36,7 +36,7 @@ ROWS = 24  # of a table: those that differ most, the first ones if none differs
 PARTS = 6  # that are shown in full
 NAMES = 8  # of parts that are only named
 SHADES = " .:-=+*#%@"
-COLOURS = [f"color({code})" for code in (236, 230, 229, 222, 221, 215, 209, 203, 197, 160)]  # grey, yellow, red
+COLORS = [f"color({code})" for code in (236, 230, 229, 222, 221, 215, 209, 203, 197, 160)]  # gray, yellow, red
 STRANGE = "?"  # on a map: the difference is NaN or infinite
 WRONG = screen.choose_style(Outcome.FAILED)
 
@@ -200,20 +200,20 @@ def _print_map(console: Console, distance: np.ndarray) -> None:
     grid, block = shrink_map(distance)
     finite = distance[np.isfinite(distance)]
     largest = finite.max() if finite.size else 0.0
-    colours = console.color_system is not None and not console.no_color
+    colors = console.color_system is not None and not console.no_color
     several = f", a cell is the largest of {block[0]} x {block[1]}" if block != [1, 1] else ""
     print_lines(console, f"  map: {across} 0 to {distance.shape[1] - 1} from left to right{down}{several}")
     for row in grid:
-        console.print(Text.assemble("  |", *(_shade(value, largest, colours) for value in row), "|"))
-    strange = Text.assemble("   ", _shade(np.inf, 1.0, colours), " NaN or infinite") if np.isinf(distance).any() else Text()
-    scale = (_shade(largest * level / (len(SHADES) - 1), largest, colours) for level in range(len(SHADES)))
+        console.print(Text.assemble("  |", *(_shade(value, largest, colors) for value in row), "|"))
+    strange = Text.assemble("   ", _shade(np.inf, 1.0, colors), " NaN or infinite") if np.isinf(distance).any() else Text()
+    scale = (_shade(largest * level / (len(SHADES) - 1), largest, colors) for level in range(len(SHADES)))
     console.print(Text.assemble("  agrees |", *scale, f"| {format_number(largest)}", strange))
     console.print()
 
 
-def _shade(value: float, largest: float, colours: bool) -> tuple[str, str]:
+def _shade(value: float, largest: float, colors: bool) -> tuple[str, str]:
     """Return one character of a map, with its style."""
     level = choose_shade(value, largest)
     if level is None:
-        return STRANGE * 2, "bold white on magenta" if colours else ""
-    return ("  ", f"on {COLOURS[level]}") if colours else (SHADES[level] * 2, "")
+        return STRANGE * 2, "bold white on magenta" if colors else ""
+    return ("  ", f"on {COLORS[level]}") if colors else (SHADES[level] * 2, "")

@@ -110,7 +110,7 @@ class VisibleChecks:
             checks=sorted(results, key=lambda check: order.get(check.question, len(order))),
         )
         report.final = all(check.outcome is not Outcome.GRADER_ERROR for check in report.checks)
-        report.summarise(assignment)
+        report.summarize(assignment)
         return report
 
     def close(self) -> None:

@@ -240,5 +240,5 @@ class _Grading:
         fresh = {check.id: check for check in report.checks}
         kept = (check for check in old.checks if check.id in fresh or check.question not in changed)
         report.checks = [fresh.get(check.id, check) for check in kept]
-        report.summarise(self._grader.home.assignment)
+        report.summarize(self._grader.home.assignment)
         return report

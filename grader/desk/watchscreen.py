@@ -293,7 +293,7 @@ def find_advice(report: Report, question: QuestionResult) -> str:
 
 
 def _bar(done: int, count: int, words: str, width: int) -> Text:
-    """Return a bar that fits the terminal, and the text next to it; its parts differ even without colours."""
+    """Return a bar that fits the terminal, and the text next to it; its parts differ even without colors."""
     from rich.text import Text
 
     length = max(min(BAR, width - len(words) - 1), 0)

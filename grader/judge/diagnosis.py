@@ -1,4 +1,4 @@
-"""Recognise the mistake in a wrong answer: compare the failures of its checks with those that each known mistake causes."""
+"""Recognize the mistake in a wrong answer: compare the failures of its checks with those that each known mistake causes."""
 
 from __future__ import annotations
 

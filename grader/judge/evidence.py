@@ -1,10 +1,10 @@
-"""Evidence of a wrong answer: enough to recognise the same mistake, and small to store.
+"""Evidence of a wrong answer: enough to recognize the same mistake, and small to store.
 
 For each mistake the kit stores a hash of the structure of its answer and of which numbers are wrong. It stores a few weighted
 sums of these numbers instead of a hash, because rounding would change a hash.
 
 An answer that consists of several named facts is stored by part: only the wrong facts, each with its own hash and sums. Two
-mistakes in one submission are recognised by this even if one check sees both, as long as they change different facts.
+mistakes in one submission are recognized by this even if one check sees both, as long as they change different facts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Evidence:
         self.shown = shown
 
     def record(self) -> Any:
-        """Return the data to store, by which other answers are recognised; UNPREDICTABLE if nothing should be stored."""
+        """Return the data to store, by which other answers are recognized; UNPREDICTABLE if nothing should be stored."""
         return self.shown
 
     def fits(self, recorded: Any) -> bool:
@@ -232,7 +232,7 @@ def list_parts(recorded: Any) -> list[tuple[tuple[str, str], Any]]:
 def subsample_arrays(tree: Any) -> Any:
     """Return facts with every array of more than 256 numbers replaced by its shape and 64 of them, evenly spaced.
 
-    Enough to recognise a mistake by, and little to store.
+    Enough to recognize a mistake by, and little to store.
     """
     if isinstance(tree, np.ndarray) and tree.size > MANY:
         some = np.asarray(tree).ravel()[np.linspace(0, tree.size - 1, KEPT).astype(int)]

@@ -314,7 +314,7 @@ class CheckRunner:
     def _publish(self) -> None:
         if self.options.changed is None:
             return  # nobody looks before the end
-        self.report.summarise(self.assignment)
+        self.report.summarize(self.assignment)
         self.options.changed(self.report)
 
     def caller(self, item: pytest.Function, loaded: bool) -> SubmissionUnderTest:

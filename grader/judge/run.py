@@ -307,7 +307,7 @@ class Grader:
             report.stop(Cause.GRADER, f"{type(error).__name__}: {error}")
         else:
             judge.run()
-            report.summarise(assignment)
+            report.summarize(assignment)
             self.seen = {check: failure for seen in judge.seen.values() for check, failure in seen.items()}
             self.tried, self.retried = judge.tried, judge.retried
         report.seconds = round(time.monotonic() - began, 3)
@@ -393,7 +393,7 @@ class Grader:
         if needed and options.changed is not None:
             # Before anything of the submission runs: whatever that does to this process, there is a report.
             report.checks = [result for _, result in select_checks(checks, options)]
-            report.summarise(assignment)
+            report.summarize(assignment)
             options.changed(report)
         broken = None
         refused: tuple[str, ...] = ()

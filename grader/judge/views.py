@@ -149,13 +149,13 @@ def shuffled(collections: Sequence[int], epochs: int) -> View:
                 taken += len(batches.pop(0))
             splits.append(split)
         in_order = [[max(one) < min(other) for one, other in pairwise(split)] for split in splits]
-        neighbours = [[max(part) - min(part) < len(part) for part in split] for split in splits]
+        neighbors = [[max(part) - min(part) < len(part) for part in split] for split in splits]
         first = [splits[index] for index in range(0, len(splits), epochs)]
         # Row numbers go on from collection to collection: from their first row on they can be compared.
         begins = [{frozenset(row - min(map(min, split)) for row in part) for part in split} for split in first if split]
         return {
             "every epoch goes through the rows in order": all(all(ordered) for ordered in in_order),
-            "all minibatches of an epoch are runs of neighbouring rows": any(all(runs) for runs in neighbours),
+            "all minibatches of an epoch are runs of neighboring rows": any(all(runs) for runs in neighbors),
             "two collections have the same minibatches": len(begins) > 1 and begins[0] == begins[1],
             "a later epoch has the same minibatches as an earlier one": any(
                 set(splits[index]) in map(set, splits[index - index % epochs : index]) for index in range(len(splits))

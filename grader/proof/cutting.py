@@ -201,7 +201,7 @@ def _choose_kept(statements: list[int]) -> Iterator[frozenset[int]]:
 
 
 def _split(every: Collection[int], parts: int) -> Iterator[frozenset[int]]:
-    """Yield each part alone, then all but each part; parts are of neighbours."""
+    """Yield each part alone, then all but each part; parts are of neighbors."""
     size = -(-len(every) // parts)
     chunks = [frozenset(range(start, min(start + size, len(every)))) for start in range(0, len(every), size)]
     yield from chunks

@@ -1,7 +1,7 @@
 """What each check is there for: solutions/NAME/catches.toml names mistakes, and a proof holds each check to its own.
 
 A check that fails for some mistake need not test what its title says: one named "clipped to 1 by default" is no better than its
-neighbours unless it catches a mistake about clipping. The table stands beside the solution, because students read the checks.
+neighbors unless it catches a mistake about clipping. The table stands beside the solution, because students read the checks.
 """
 
 from __future__ import annotations

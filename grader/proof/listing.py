@@ -16,7 +16,7 @@ Line = tuple[str, str]
 """A line, and its style."""
 
 
-def summarise(found: Proposals) -> list[Line]:
+def summarize(found: Proposals) -> list[Line]:
     """Return the numbers of changes that were tried, by what became of them."""
     alike = sum(1 + one.others for one in found.found)
     return [

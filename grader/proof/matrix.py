@@ -66,12 +66,12 @@ class KillMatrix:
         groups = {group for _, _, verdict in self.trials.values() for group in verdict.confused}
         return sorted(groups)
 
-    def recognised(self, suite: str | None = None) -> list[str]:
-        """Return the mistakes that are recognised by their own hint, in one suite or in any."""
+    def recognized(self, suite: str | None = None) -> list[str]:
+        """Return the mistakes that are recognized by their own hint, in one suite or in any."""
         return [
             name
             for name, (_, _, verdict) in self.trials.items()
-            if suite in verdict.recognised or (verdict.recognised and not suite)
+            if suite in verdict.recognized or (verdict.recognized and not suite)
         ]
 
     def caught_in(self, suite: str) -> list[str]:

@@ -36,7 +36,7 @@ class Observation:
     Attributes:
         shows: The evidence of each failed check, in the form of recorded mistakes.
         points: The points that it costs, and the points of all these checks.
-        wrong: Whether a check received a wrong answer, which can be recognised in other code.
+        wrong: Whether a check received a wrong answer, which can be recognized in other code.
         settled: Whether neither a time limit nor a fault of the grader had a part in it.
         like: The known mistakes that show the same, and the groups of a class.
     """

@@ -186,7 +186,7 @@ class RecordKeys:
         about = [task.id, str(task.thorough), *task.mistake, str(len(task.whole))]
         if task.processor:
             about += [task.processor, str(MARGIN)]
-        if any(names_accelerator(text.encode()) for text in texts):  # in any function: it changes the behaviour of torch
+        if any(names_accelerator(text.encode()) for text in texts):  # in any function: it changes the behavior of torch
             about.append("cuda")
         checks = [check for question in ("", *sorted(task.questions | task.whole)) for check in self._about[question]]
         known = bool(entered) and not any(map(READS_BODIES.search, texts))

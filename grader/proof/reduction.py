@@ -153,11 +153,11 @@ class Reducer:
         second = {check: failure.evidence for check, failure in grader.seen.items() if failure is not None}
         if first.keys() != second.keys():
             other = ", ".join(sorted(first.keys() ^ second.keys()))
-            raise UsageError(f"{path}: whether it fails {other} depends on chance, so it cannot be recognised")
+            raise UsageError(f"{path}: whether it fails {other} depends on chance, so it cannot be recognized")
         shows = {check: saw.record() for check, saw in first.items()}
         shows = {check: saw if second[check].fits(saw) else UNPREDICTABLE for check, saw in shows.items()}
         if all(saw == UNPREDICTABLE for saw in shows.values()):
-            raise UsageError(f"{path}: each failed check sees something different in every run, so it cannot be recognised")
+            raise UsageError(f"{path}: each failed check sees something different in every run, so it cannot be recognized")
         self._limit_calls(SLOWER * max(check.seconds for check in report.checks))
         return Symptoms(self.question, shows, passes), source
 
@@ -186,7 +186,7 @@ class Reducer:
             if not gives_wrong_answer(check):
                 said = check.message.partition("\n")[0]
                 raise UsageError(
-                    f"{check.id} ends in: {said} ({check.cause.value}). Only wrong answers are recognised, since messages of "
+                    f"{check.id} ends in: {said} ({check.cause.value}). Only wrong answers are recognized, since messages of "
                     "exceptions and time limits differ with the code"
                 )
 
@@ -267,7 +267,7 @@ def list_recorded_mistakes(home: AssignmentFiles) -> list[Mistake]:
 
 
 def gives_wrong_answer(check: CheckResult) -> bool:
-    """Return whether a check failed because of a wrong answer, which can be recognised in other code."""
+    """Return whether a check failed because of a wrong answer, which can be recognized in other code."""
     return check.outcome is Outcome.FAILED and check.cause in (Cause.WRONG_ANSWER, Cause.UNREADABLE_RESULT)
 
 

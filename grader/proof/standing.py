@@ -116,7 +116,7 @@ class _RecordedProof(Proof):
         return Records(self.home)
 
     def list_unrecorded(self) -> list[str]:
-        """Return the trials of alternatives and mistakes without a matching, favourable record."""
+        """Return the trials of alternatives and mistakes without a matching, favorable record."""
         for _ in self.read_catalogue():
             pass  # its faults are raised where stale files are looked for
         recorded = self._recorded_mistakes()

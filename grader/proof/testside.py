@@ -2,7 +2,8 @@
 
 If a driver could do something else, or a case could have other numbers, without any check noticing, it proves nothing. First
 the solution is graded with the change, and should fail. But much of a driver is there for other correct code, and to notice
-wrong code. So if the solution passes with a changed driver, some alternatives and mistakes of its questions are graded, too.
+wrong code. So if the solution passes with a changed driver, some alternatives and mistakes of its questions are graded, too: an
+alternative should pass no longer, or a mistake should lose other checks, or get another hint, than before.
 Only lines of drivers that calls of the solution reach are changed. Changed drivers are sent to the worker with each call, so
 that no server has to be restarted.
 """
@@ -93,7 +94,7 @@ class OtherWork:
 
     Attributes:
         question: Its question.
-        right: Whether it passes its checks, or else fails at least one.
+        right: Whether it passes its checks.
     """
 
     question: str
@@ -203,7 +204,7 @@ def choose_works(change: Change, works: Sequence[OtherWork]) -> list[OtherWork]:
 
 
 def try_change(grader: Grader, solution: str, change: Change, path: Path, works: Sequence[OtherWork] = ()) -> bool:
-    """Return whether the solution and the other code get the same grades with a change; a task for a pool."""
+    """Return whether the solution and the other code get the same grades and hints with a change; a task for a pool."""
     baseline, sandbox = Baseline.read(path), grader.harness.sandbox
 
     def recall(request: dict[str, Any], _seconds: float) -> Reply | None:
@@ -216,11 +217,21 @@ def try_change(grader: Grader, solution: str, change: Change, path: Path, works:
             if try_variant(grader, solution, set(change.questions), thorough=False).lost():
                 return False
             sandbox.recall = None
-            return all(
-                work.right is not bool(try_variant(grader, work.text, {work.question}, thorough=False).lost()) for work in works
-            )
+            for work in works:
+                sandbox.driver_code = change.driver
+                changed = _grade(grader, work)
+                sandbox.driver_code = ""
+                if changed != (set() if work.right else _grade(grader, work)):
+                    return False
+            return True
     finally:
         sandbox.recall, sandbox.driver_code = None, ""
+
+
+def _grade(grader: Grader, work: OtherWork) -> set[tuple[str, tuple[str, ...]]]:
+    """Return the checks that a work loses, each with the mistakes that it is told as."""
+    lost = try_variant(grader, work.text, {work.question}, thorough=not work.right).lost()
+    return {(check.id, tuple(check.mistakes)) for check in lost}
 
 
 # Drivers

@@ -86,10 +86,10 @@ class Trial:
         looks = {check.mistakes for check in checks if check.suite == "hidden" and name in check.mistakes}
         idea = name.partition(", ")[0]
         groups = {mistakes for mistakes in looks if any(mistake.partition(", ")[0] != idea for mistake in mistakes)}
-        recognised = {check.suite for check in checks if hint and not check.partial and hint in check.hint.splitlines()}
+        recognized = {check.suite for check in checks if hint and not check.partial and hint in check.hint.splitlines()}
         return Verdict(
             lost={ending: tuple(ids) for ending, ids in lost.items()},
-            recognised=tuple(sorted(recognised)),
+            recognized=tuple(sorted(recognized)),
             confused=tuple(sorted(groups)),
         )
 
@@ -104,7 +104,7 @@ class Verdict(BaseModel):
     Attributes:
         lost: Ids of the checks that did not pass, by how they ended: `FAILS`, `RAISES` if a call ended in an exception, or
             another outcome of the report.
-        recognised: The suites whose checks give a mistake's own hint.
+        recognized: The suites whose checks give a mistake's own hint.
         confused: Groups of mistakes that look like this one to a hidden check.
         alike: Whether an alternative returned in every call what the solution returns.
         survives: Whether no check caught a mutant. That is all that a trial shows which ends at the first such check.
@@ -113,7 +113,7 @@ class Verdict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     lost: dict[str, tuple[str, ...]] = {}
-    recognised: tuple[str, ...] = ()
+    recognized: tuple[str, ...] = ()
     confused: tuple[tuple[str, ...], ...] = ()
     alike: bool = False
     survives: bool = False

@@ -42,7 +42,7 @@ from grader.proof.trials import (
 from grader.report.model import CheckResult, Outcome, Report, write_atomically
 from grader.sandbox.reply import PROCESSORS
 
-RECOGNISED = 0.9  # minimum share of mistakes that are recognised by their own hint
+RECOGNIZED = 0.9  # minimum share of mistakes that are recognized by their own hint
 MUTANTS_CAUGHT = 0.95
 MANY = 30  # minimum number of trials for which recording the coverage of the solution first saves time
 
@@ -296,12 +296,12 @@ class Proof:
         yield f"{caught} of {len(self.wrong)} mistakes are caught", caught < len(self.wrong)
         if placed := [variant for variant in self.wrong if variant.place]:
             yield f"{len(placed)} of these are placements of {len({variant.idea for variant in placed})} mistakes", None
-        recognised = matrix.recognised()
-        share = f"mistakes are recognised by their own hint (at least {RECOGNISED:.0%} must be)"
-        yield f"{len(recognised)} of {len(self.wrong)} {share}", len(recognised) < RECOGNISED * len(self.wrong)
-        yield from ((f"not recognised by its own hint: {name}", None) for name in self.tried if name not in recognised)
-        seen, explained = matrix.caught_in("visible"), matrix.recognised("visible")
-        yield f"visible checks recognise {len(explained)} of the {len(seen)} mistakes that they catch", None
+        recognized = matrix.recognized()
+        share = f"mistakes are recognized by their own hint (at least {RECOGNIZED:.0%} must be)"
+        yield f"{len(recognized)} of {len(self.wrong)} {share}", len(recognized) < RECOGNIZED * len(self.wrong)
+        yield from ((f"not recognized by its own hint: {name}", None) for name in self.tried if name not in recognized)
+        seen, explained = matrix.caught_in("visible"), matrix.recognized("visible")
+        yield f"visible checks recognize {len(explained)} of the {len(seen)} mistakes that they catch", None
         failed = {name: verdict.failed for name, (_, _, verdict) in self.tried.items()}
         yield from judge_ideas(read_ideas(self.home), matrix.checks, failed)
         if self.options.quick:

@@ -17,7 +17,7 @@ ELEMENTS = {Outcome.FAILED: "failure", Outcome.PARTIAL: "failure", Outcome.NOT_R
 
 
 def render(report: Report) -> str:
-    """Return the XML, with forbidden characters spelt out; a report that is not final has an extra suite with an error."""
+    """Return the XML, with forbidden characters spelled out; a report that is not final has an extra suite with an error."""
     shown = fold_hidden_checks(report)
     root = Element("testsuites", name=sanitize(f"{shown.title} ({shown.assignment} {shown.suite_version})"))
     if problem := explain_not_final(shown):

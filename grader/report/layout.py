@@ -27,7 +27,7 @@ PLAIN = {
 
 
 def has_controls(stream: TextIO) -> bool:
-    """Return whether a stream may get colours and cursor movements: if it is a terminal and NO_COLOR is not set."""
+    """Return whether a stream may get colors and cursor movements: if it is a terminal and NO_COLOR is not set."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

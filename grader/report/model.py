@@ -167,7 +167,7 @@ class CheckResult(_Result):
     seconds: float = 0.0
 
     def advice(self) -> str:
-        """Return what a student whose mistake was recognised should ask themselves, and how sure that is."""
+        """Return what a student whose mistake was recognized should ask themselves, and how sure that is."""
         if self.measured:
             return f"No known mistake explains this, but it has a pattern. Ask yourself: {self.hint}"
         asked = self.hint.splitlines()
@@ -240,7 +240,7 @@ class Report(StoredModel):
     questions: list[QuestionResult] = Field(default_factory=list)
     checks: list[CheckResult] = Field(default_factory=list)
 
-    def summarise(self, assignment: Assignment) -> None:
+    def summarize(self, assignment: Assignment) -> None:
         """Bring totals and questions in line with the checks."""
         self.points = sum(check.points for check in self.checks)
         self.max_points = sum(check.max_points for check in self.checks)

@@ -133,7 +133,7 @@ def open_template(name: str, *folders: Path) -> jinja2.Template:
         "RELOAD": markupsafe.Markup(RELOAD),
         "RELOAD_HASH": RELOAD_HASH,
         "breakable": lambda name: markupsafe.Markup("<wbr>").join(re.split(r"(?<=[_.])", name)),
-        "colour": lambda outcome: terminal.STYLES.get(outcome, "red"),
+        "color": lambda outcome: terminal.STYLES.get(outcome, "red"),
         "draw_curves": lambda check: build_plots(check.curves, check.thresholds),
         "draw_values": draw_values,
         "keyword": terminal.make_selection_keyword,
@@ -288,7 +288,7 @@ def draw_values(table: ValueTable) -> ValuesPicture | None:
 
 
 def smooth_values(values: list[float], window: int) -> list[float]:
-    """Return the averages of `window` neighbouring values, one for each value.
+    """Return the averages of `window` neighboring values, one for each value.
 
     At the ends, an average is over fewer values.
     """

@@ -54,7 +54,7 @@ def _data_uri(curves: tuple[tuple[str, tuple[float, ...]], ...]) -> str:
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     data = BytesIO()
-    # With 128 colours it is a third as large, and fits into a platform's limits.
+    # With 128 colors it is a third as large, and fits into a platform's limits.
     Image.fromarray(np.asarray(canvas.buffer_rgba())[:, :, :3]).quantize(128).save(data, format="png", optimize=True)
     return f"data:image/png;base64,{base64.b64encode(data.getvalue()).decode('ascii')}"
 

@@ -1,4 +1,4 @@
-"""The report on a terminal: with colours, a table and wrapped lines."""
+"""The report on a terminal: with colors, a table and wrapped lines."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 # Readers who cannot distinguish red from green can distinguish red from blue, and bold red by its brightness.
-COLOURS = {"green": "bright_blue", "red": "bold red"}
+COLORS = {"green": "bright_blue", "red": "bold red"}
 WIDE = 80  # columns that fit the times and a frame next to the questions
 
 
 def render(report: Report, stream: TextIO | None = None) -> None:
     """Print the report.
 
-    On a terminal, it has colours and a table; elsewhere, or when NO_COLOR is set, plain lines.
+    On a terminal, it has colors and a table; elsewhere, or when NO_COLOR is set, plain lines.
     """
     stream = stream or sys.stdout
     if layout.has_controls(stream):
@@ -90,4 +90,4 @@ def _make_table(report: Report, console: Console) -> Table:
 def choose_style(outcome: Outcome) -> str:
     """Return the style of an outcome on a terminal."""
     name = STYLES.get(outcome, "red")
-    return COLOURS.get(name, name)
+    return COLORS.get(name, name)

@@ -15,11 +15,11 @@ DROPPED = ("\t", "\n", "\r")  # some spreadsheets drop these at the beginning of
 CUT = re.compile(rf"([;\t\r\n])(?=[\s\"']*[{''.join(map(re.escape, FORMULA))}])")
 KEPT = frozenset("\n\t")
 # Cc: control, Cf: format (bidirectional overrides, zero-width characters), Cs: lone surrogates, Co/Cn: private, unassigned.
-NEUTRALISED = frozenset(("Cc", "Cf", "Cs", "Co", "Cn"))
+NEUTRALIZED = frozenset(("Cc", "Cf", "Cs", "Co", "Cn"))
 
 
 def sanitize(text: str, limit: int = MAX_TEXT) -> str:
-    """Return the text as a terminal would end up showing it, other control characters spelt out, its middle cut to `limit`.
+    """Return the text as a terminal would end up showing it, other control characters spelled out, its middle cut to `limit`.
 
     A carriage return starts a line again, so of a progress line only its last state is kept.
     """
@@ -30,7 +30,7 @@ def sanitize(text: str, limit: int = MAX_TEXT) -> str:
     if len(text) > limit:
         text = f"{text[: limit // 2]}\n[... {len(text) - limit:,} characters left out ...]\n{text[-limit // 2 :]}"
     return "".join(
-        character if character in KEPT or unicodedata.category(character) not in NEUTRALISED else _spelt(character)
+        character if character in KEPT or unicodedata.category(character) not in NEUTRALIZED else _spelled(character)
         for character in text
     )
 
@@ -49,6 +49,6 @@ def escape_formula(text: str) -> str:
     return f"'{text}" if text.startswith(DROPPED) or text.lstrip().startswith(FORMULA) else text
 
 
-def _spelt(character: str) -> str:
+def _spelled(character: str) -> str:
     code = ord(character)
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"

@@ -26,7 +26,7 @@ def limit_process(memory_mb: int, cpu_seconds: int, threads: int) -> None:
 
     with open("/proc/self/statm") as statm:
         mapped = int(statm.read().split()[0]) * resource.getpagesize()
-    # At the soft limit the kernel sends SIGXCPU, by which the judge recognises the reason; at the hard limit it sends SIGKILL.
+    # At the soft limit the kernel sends SIGXCPU, by which the judge recognizes the reason; at the hard limit it sends SIGKILL.
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
     for name, most in (
         (resource.RLIMIT_AS, mapped + (memory_mb << 20)),

@@ -103,7 +103,7 @@ def _share_memory() -> None:
 
 
 def _ask_for_signals() -> None:
-    """Ask to be signalled about a file, which costs nobody else anything."""
+    """Ask to be signaled about a file, which costs nobody else anything."""
     import fcntl
 
     fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())

@@ -1,6 +1,6 @@
 """Find module variables that a submission's functions read although an argument or attribute has the same name.
 
-The source is analysed in a worker and never run.
+The source is analyzed in a worker and never run.
 """
 
 from __future__ import annotations

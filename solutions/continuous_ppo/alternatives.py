@@ -75,13 +75,13 @@ class Network(nn.Module):
     def __init__(self, inputs, outputs):
         super().__init__()
         self.first, self.second, self.head = nn.Linear(inputs, 64), nn.Linear(64, 64), nn.Linear(64, outputs)
-        self.apply(initialise)
+        self.apply(initialize)
 
     def forward(self, x):
         return self.head(torch.tanh(self.second(torch.tanh(self.first(x)))))
 
 
-def initialise(module):
+def initialize(module):
     if isinstance(module, nn.Linear):
         nn.init.orthogonal_(module.weight, 2**0.5)
         nn.init.constant_(module.bias, 0.0)
@@ -102,7 +102,7 @@ model_of_two_modules = altered(
 
 @alternative("Model.layers")
 class ModelOfClasses(nn.Module):
-    """One class for both networks, initialised by `apply`; the value first."""
+    """One class for both networks, initialized by `apply`; the value first."""
 
     def __init__(self, obs_dim, act_dim):
         super().__init__()

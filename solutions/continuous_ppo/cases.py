@@ -529,7 +529,7 @@ def values_default_range(rng):
 
 @case("value_loss", question="PPO.value_loss", hidden=True)
 def values_both_ways(rng):
-    """Values that went past the clip range towards their target, away from it, and beyond it."""
+    """Values that went past the clip range toward their target, away from it, and beyond it."""
     old = np.zeros((9, 1), np.float32)
     moved = np.array([0.9, 0.9, 0.9, -0.7, -0.7, -0.7, 0.1, 0.1, 0.1], np.float32)[:, None]
     targets = np.array([2.0, -2.0, 0.5, 2.0, -2.0, -0.3, 2.0, -2.0, 0.0], np.float32)[:, None]

@@ -847,7 +847,7 @@ gae_targets_are_returns = altered(
 )
 
 
-gae_targets_of_normalised_advantages = altered(
+gae_targets_of_normalized_advantages = altered(
     "GAE",
     {
         'trajectory["advantages"] = advantages.astype': ""
@@ -858,13 +858,13 @@ gae_targets_of_normalised_advantages = altered(
     source="student code",
 )
 
-gae_normalises_advantages = altered(
+gae_normalizes_advantages = altered(
     "GAE",
     {
         'trajectory["advantages"] = advantages.astype(np.float32)': ""
         'trajectory["advantages"] = ((advantages - advantages.mean()) / (advantages.std() + 1e-8)).astype(np.float32)',
     },
-    hint="Which part of the pipeline should normalise the advantages: GAE, or a transformation of minibatches?",
+    hint="Which part of the pipeline should normalize the advantages: GAE, or a transformation of minibatches?",
     source="student code",
 )
 
@@ -1293,7 +1293,7 @@ minibatch_of_lists = altered(
 policy_uphill = altered(
     "PPO.policy_loss",
     {"return -torch.min(ratio": "return torch.min(ratio"},
-    hint="If the optimizer minimises your loss, does the objective grow or shrink?",
+    hint="If the optimizer minimizes your loss, does the objective grow or shrink?",
     source="student code",
     learns=False,
 )
@@ -1599,7 +1599,7 @@ value_loss_halved = altered(
 value_uphill = altered(
     "PPO.value_loss",
     {"return torch.max(": "return -torch.max("},
-    hint="If the optimizer minimises your loss, does the error grow or shrink?",
+    hint="If the optimizer minimizes your loss, does the error grow or shrink?",
 )
 
 
@@ -1711,7 +1711,7 @@ step_of_the_policy_loss = altered(
         "loss = self.loss(trajectory)": ""
         'loss = self.policy_loss(trajectory, self.policy.act(trajectory["observations"], training=True))'
     },
-    hint="Which losses does your update minimise, and which of them trains the value network?",
+    hint="Which losses does your update minimize, and which of them trains the value network?",
     source="student code",
 )
 
@@ -1721,7 +1721,7 @@ step_of_the_value_loss = altered(
         "loss = self.loss(trajectory)": ""
         'loss = self.value_loss(trajectory, self.policy.act(trajectory["observations"], training=True))'
     },
-    hint="Which losses does your update minimise, and which of them trains the policy?",
+    hint="Which losses does your update minimize, and which of them trains the policy?",
     learns=False,
 )
 

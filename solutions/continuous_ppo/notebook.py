@@ -21,7 +21,7 @@
 # > - Save `submitted.py` and run the cell again. You need not restart the kernel: `autoreload`
 # >   loads what you saved.
 # > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and
-# >   often gives a hint when it recognises the mistake. The cells here show what your code does;
+# >   often gives a hint when it recognizes the mistake. The cells here show what your code does;
 # >   `grade.py` says whether it is right.
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
@@ -208,7 +208,7 @@ print("moving averages  found", summaries.moving_averages, "expected", [6.0, 4.5
 print("interactions     found", summaries.interactions, "expected", 7)
 
 # %% normalize-text [markdown]
-# ## 3 · Normalised observations and rewards
+# ## 3 · Normalized observations and rewards
 #
 # Networks train best when inputs and value targets have a scale of about 1. `Normalize` (provided
 # in `mujoco_wrappers.py`) keeps running statistics and turns
@@ -286,7 +286,7 @@ for name, unit in (("euros", 1), ("cents", 100)):
 #
 # $$\text{Linear}(64) \to \tanh \to \text{Linear}(64) \to \tanh \to \text{Linear}$$
 #
-# All weight matrices are initialised **orthogonal** with gain $\sqrt 2$, and all biases zero.
+# All weight matrices are initialized **orthogonal** with gain $\sqrt 2$, and all biases zero.
 # Orthogonal means that the rows (or the columns, if there are fewer of them) are at right angles to
 # each other and have the same length, here $\sqrt 2$. A layer with at least as many outputs as
 # inputs then stretches *every* input by $\sqrt 2$: $|W x| = \sqrt 2\, |x|$. A layer with fewer
@@ -303,7 +303,7 @@ for name, unit in (("euros", 1), ("cents", 100)):
 #
 # The policy network has $(17 \cdot 64 + 64) + (64 \cdot 64 + 64) + (64 \cdot 6 + 6)$ parameters.
 # The value network has the same with 1 instead of 6, and the variance has 6. To check the
-# initialisation, the cell computes $W W^T$ (or $W^T W$), which should be 2 on the diagonal and 0
+# initialization, the cell computes $W W^T$ (or $W^T W$), which should be 2 on the diagonal and 0
 # elsewhere.
 
 # %% model
@@ -394,13 +394,13 @@ print(f"log-density at the mean: found {at_the_mean.item():.4f}, expected -2.020
 _, both = plt.subplots(1, 2, figsize=(10, 3.2), layout="constrained")
 for number, (axes, mu, sigma) in enumerate(zip(both, (1.0, -1.0), (2.0, 0.6), strict=True)):
     x = np.linspace(mu - 4 * sigma, mu + 4 * sigma, 200)
-    colour = utils.CURVE_COLOURS[number]
+    color = utils.CURVE_COLORS[number]
     axes.hist(
         many["actions"][:, number],
         bins=80,
         range=(x[0], x[-1]),
         density=True,
-        color=colour,
+        color=color,
         alpha=0.5,
         label="yours",
     )
@@ -611,14 +611,14 @@ for t in range(T):
     )
 
 _, axes = plt.subplots(figsize=(10, 4), layout="constrained")
-for lambda_, expected, colour in (
+for lambda_, expected, color in (
     (0.0, delta, "#7f7f7f"),
     (0.95, None, "#d55e00"),
     (1.0, monte_carlo, "#0072b2"),
 ):
     trajectory = trajectory_of(rewards, wave[:T], resets)
     submitted.GAE(Says(wave[T]), gamma=GAMMA, lambda_=lambda_)(trajectory)
-    axes.plot(trajectory["advantages"], color=colour, linewidth=2.5, label=f"λ = {lambda_:g}")
+    axes.plot(trajectory["advantages"], color=color, linewidth=2.5, label=f"λ = {lambda_:g}")
     if expected is not None:
         axes.plot(
             expected, color="black", linestyle=":", label="expected" if lambda_ == 0 else None
@@ -635,7 +635,7 @@ plt.show()
 # ## 8 · Minibatches
 #
 # Each trajectory of $T$ rows is used for `num_epochs` epochs. Before every epoch its rows are
-# shuffled, because neighbouring rows are similar. Then they are split into `num_minibatches`
+# shuffled, because neighboring rows are similar. Then they are split into `num_minibatches`
 # minibatches of nearly the same size. Use the same order for *all* arrays. Otherwise, an action
 # would be paired with the advantage of another action.
 #
@@ -643,7 +643,7 @@ plt.show()
 # minibatch. It gets a trajectory from the runner when it needs one, and calls the transformations
 # on the minibatch. A transformation of the minibatch must not change the trajectory, because the
 # next epoch needs the trajectory again. (We use the transformation `NormalizeAdvantages`, which is
-# provided. It normalises over a minibatch, as is usual for PPO.)
+# provided. It normalizes over a minibatch, as is usual for PPO.)
 #
 # In the cell, the rows of the first trajectory have the numbers 0 to 9, and those of the second
 # trajectory 10 to 19. With two epochs of four minibatches, expect the sizes 2, 2, 3 and 3 in any
@@ -701,7 +701,7 @@ print("rows of each transformation:", sorted(given[:4]), "(expected [2, 2, 3, 3]
 #
 # `make_ppo_runner` (provided in `submitted.py`) combines these parts. The runner plays 2,048 steps,
 # converts them to arrays, bootstraps at truncations, and estimates advantages. The sampler then
-# splits the rows into 32 minibatches of 64 rows in each of 10 epochs, and normalises the advantages
+# splits the rows into 32 minibatches of 64 rows in each of 10 epochs, and normalizes the advantages
 # of each minibatch.
 #
 # The cell uses your own model. Expect 64 rows for each key, and advantages with mean 0 and standard
@@ -733,7 +733,7 @@ print(f"advantages: mean {abs(advantages.mean()):.3f}, standard deviation {advan
 # %% policy-loss-text [markdown]
 # ## 11 · The two clipped losses
 #
-# **The policy.** We maximise the clipped surrogate, so the loss is minus the clipped surrogate:
+# **The policy.** We maximize the clipped surrogate, so the loss is minus the clipped surrogate:
 #
 # $$L_\text{policy}
 #   = -\frac{1}{B} \sum_t \min\left(\rho_t A_t,\ \text{clip}(\rho_t,\, 1 - \varepsilon,\, 1 + \varepsilon)\, A_t\right)$$
@@ -763,8 +763,8 @@ action = np.array([[0.3, -0.5]], np.float32)
 now = distribution.log_prob(torch.as_tensor(action)).numpy()
 
 _, both = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
-for axes, (advantage, (bend_x, bend_y)), colour in zip(
-    both, corners.items(), utils.CURVE_COLOURS, strict=False
+for axes, (advantage, (bend_x, bend_y)), color in zip(
+    both, corners.items(), utils.CURVE_COLORS, strict=False
 ):
     objective = []
     for ratio in ratios:
@@ -779,7 +779,7 @@ for axes, (advantage, (bend_x, bend_y)), colour in zip(
             ).item()
         )
     axes.axvspan(0.8, 1.2, color="black", alpha=0.06, linewidth=0)
-    axes.plot(ratios, objective, color=colour, linewidth=3, label="yours")
+    axes.plot(ratios, objective, color=color, linewidth=3, label="yours")
     axes.plot(bend_x, bend_y, color="black", linestyle=":", label="expected")
     axes.plot(1, advantage, "o", color="black", markersize=5)
     axes.annotate(
@@ -790,7 +790,7 @@ for axes, (advantage, (bend_x, bend_y)), colour in zip(
         fontsize=9,
     )
     axes.set_title(f"A = {advantage:+.0f}: {'a good' if advantage > 0 else 'a bad'} action")
-    axes.set(xlabel="ratio ρ (grey: within the clip range)", ylabel="objective", xlim=(0, 2))
+    axes.set(xlabel="ratio ρ (gray: within the clip range)", ylabel="objective", xlim=(0, 2))
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper left" if advantage > 0 else "lower left")
 plt.show()
@@ -811,10 +811,10 @@ plt.show()
 #   \left(V_\text{old} + \text{clip}(V - V_\text{old},\, -\varepsilon,\, \varepsilon) - G_t\right)^2\right)$$
 #
 # Suppose that the target is far from $V_\text{old}$. Once $V$ has moved more than $\varepsilon$
-# towards it, the second error is the larger one, unless $V$ goes so far past the target that its
+# toward it, the second error is the larger one, unless $V$ goes so far past the target that its
 # own error is larger again. While the second error is the larger one, the loss of this row does not
 # depend on $V$, so its gradient is 0. (Here $\varepsilon$ is a difference of values. That makes
-# sense because rewards are normalised. It is disputed whether value clipping helps at all;
+# sense because rewards are normalized. It is disputed whether value clipping helps at all;
 # *Practical RL* uses it.)
 #
 # **Write `PPO.value_loss(trajectory, act)`**: a scalar.
@@ -843,12 +843,12 @@ for axes, target in zip(both, (1.0, 0.1), strict=True):
         np.where((values > 0.2) & (values < 1.8), 0.64, parabola) if target == 1.0 else parabola
     )
     axes.axvspan(-0.2, 0.2, color="black", alpha=0.06, linewidth=0)
-    axes.plot(values, losses, color=utils.CURVE_COLOURS[2], linewidth=3, label="yours")
+    axes.plot(values, losses, color=utils.CURVE_COLORS[2], linewidth=3, label="yours")
     axes.plot(values, expected, color="black", linestyle=":", label="expected")
     axes.axvline(target, color="black", linewidth=0.8)
     axes.annotate("target", (target, 3.1), (5, 0), textcoords="offset points", fontsize=9)
     axes.set(
-        xlabel="V (grey: within the clip range around V_old = 0)",
+        xlabel="V (gray: within the clip range around V_old = 0)",
         ylabel="loss",
         title=f"G = {target:g}",
         ylim=(-0.1, 3.4),
@@ -1120,14 +1120,14 @@ unclipped = experiment("PointMass(2), no clipping", 2, cliprange=1e9)
 show(["PointMass(2)", "PointMass(2), no clipping"])
 
 _, axes = plt.subplots(figsize=(8, 3.2), layout="constrained")
-for name, histories, colour in (
+for name, histories, color in (
     ("clipped", clipped, "#0072b2"),
     ("not clipped", unclipped, "#d55e00"),
 ):
     for number, history in enumerate(histories):
         kl = [max(entry["kl"], 1e-5) for entry in history]
         steps = [entry["interactions"] for entry in history]
-        axes.plot(steps, kl, ".-", color=colour, linewidth=1, label=None if number else name)
+        axes.plot(steps, kl, ".-", color=color, linewidth=1, label=None if number else name)
 axes.set(xlabel="interactions", ylabel="KL(old ‖ new)", yscale="log")
 axes.grid(alpha=0.3)
 axes.spines[["top", "right"]].set_visible(False)
@@ -1231,7 +1231,7 @@ plt.show()
 # - **Largest ratio**: 1.5 to 3. At ten or more, the probability of single actions has changed far
 #   too much.
 # - **Policy loss**: a little below 0, from -0.07 to -0.01. It is measured after the updates, with
-#   normalised advantages, so 0 means no improvement. Above 0, the updates go in the wrong
+#   normalized advantages, so 0 means no improvement. Above 0, the updates go in the wrong
 #   direction.
 # - **Value loss**: falls from about 1 to about 0.1 within a few trajectories, then fluctuates. If
 #   it keeps growing, the value targets diverge.
@@ -1241,10 +1241,10 @@ plt.show()
 #   apart.
 # - **Advantages**: the mean is around 0, and its size is clearly smaller than the standard
 #   deviation. If the mean stays far from 0, the critic lags behind. The policy loss does not show
-#   this, because its advantages are normalised.
+#   this, because its advantages are normalized.
 #
 # The figures come from a few runs of the reference solution with 100,000 interactions. With
-# $\gamma = 0.99$ and normalised rewards, values are between about -2.5 and 2. They are negative as
+# $\gamma = 0.99$ and normalized rewards, values are between about -2.5 and 2. They are negative as
 # long as the cheetah is slow, because the control cost is then larger than the speed.
 
 # %% watch
@@ -1264,13 +1264,13 @@ steps = [entry["interactions"] for entry in history]
 figure, grid = plt.subplots(5, 2, figsize=(10, 11), layout="constrained", sharex=True)
 figure.supxlabel("interactions", fontsize=10)
 for axes, (title, names) in zip(grid.flat, PANELS.items(), strict=True):
-    for name, colour in zip(names, utils.CURVE_COLOURS, strict=False):
+    for name, color in zip(names, utils.CURVE_COLORS, strict=False):
         label = (
             name.rpartition("_")[2]
             if title == "advantages"
             else name.replace("_", " ").replace(" mean", "")
         )
-        axes.plot(steps, [entry[name] for entry in history], color=colour, label=label)
+        axes.plot(steps, [entry[name] for entry in history], color=color, label=label)
     if len(names) > 1:
         axes.legend(frameon=False, fontsize=8)
     axes.set_title(title, fontsize=11)
@@ -1346,7 +1346,7 @@ plt.show()
 # It earns no points. The grader plays ten episodes with fixed seeds and the *mean* action, without
 # noise and without your code. The leaderboard shows the mean return minus the standard deviation of
 # the returns. The file contains the three layers of the policy, and the mean and variance that
-# normalised its observations: with other statistics, the network would get inputs on a scale that
+# normalized its observations: with other statistics, the network would get inputs on a scale that
 # it was not trained with.
 
 # %% save

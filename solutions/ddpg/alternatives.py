@@ -238,7 +238,7 @@ actor_of_the_course = altered(
     },
 )
 
-actor_that_normalises = altered(
+actor_that_normalizes = altered(
     "Actor",
     {
         "self.out = nn.Linear(128, out_dim)": "self.norm1, self.norm2 = nn.LayerNorm(128), nn.LayerNorm(128)\n"

@@ -173,7 +173,7 @@ newest_never_drawn = altered(
     hint="If you sample many batches, which of the filled rows never appears?",
 )
 
-neighbouring_rows = altered(
+neighboring_rows = altered(
     "ReplayBuffer.sample_batch",
     {
         "rows = self.rng.choice(self.size, self.batch_size, replace=False, shuffle=False)": ""
@@ -192,7 +192,7 @@ each_array_its_own_rows = altered(
     hint="Does the reward in row 3 of your batch belong to the action in row 3?",
 )
 
-rewards_normalised_in_the_batch = altered(
+rewards_normalized_in_the_batch = altered(
     "ReplayBuffer.sample_batch",
     {"self.rews_buf[rows]": "(self.rews_buf[rows] - self.rews_buf[rows].mean()) / (self.rews_buf[rows].std() + 1e-8)"},
     hint="Would the same transition have the same reward in another batch?",
@@ -338,7 +338,7 @@ steps_of_a_hundredth = altered(
 theta_and_sigma_exchanged = altered(
     "OUNoise",
     {"self.theta * (self.mu - self.state) + self.sigma * shake": "self.sigma * (self.mu - self.state) + self.theta * shake"},
-    hint="Which of θ and σ is the pull towards the mean, and which scales the random part?",
+    hint="Which of θ and σ is the pull toward the mean, and which scales the random part?",
 )
 
 sample_with_an_axis_more = altered(
@@ -1158,7 +1158,7 @@ square_of_the_mean_error = altered(
     source="student code",
 )
 
-rewards_normalised_in_the_update = altered(
+rewards_normalized_in_the_update = altered(
     "DDPGAgent.update_model.critic",
     {"target = reward + self.gamma": "target = (reward - reward.mean()) / (reward.std(correction=0) + 1e-8) + self.gamma"},
     hint="Does y contain the stored reward, or its distance from the mean of the batch?",

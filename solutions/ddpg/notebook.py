@@ -60,7 +60,7 @@ import utils
 
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pygame draws into arrays; no screen needed
 torch.set_num_threads(1)  # the networks are small; more threads would mostly wait
-BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#9a9a9a"
+BLUE, ORANGE, GREEN, GRAY = "#0072b2", "#d55e00", "#009e73", "#9a9a9a"
 
 # %% settings
 PENDULUM, WARM_UP = 15_000, 1000  # total steps, and random steps at the beginning
@@ -145,9 +145,9 @@ for column, rows in enumerate(history):
     for row, number in enumerate(rows):
         filled = row < lengths[column]
         newest = row == column % ROWS
-        colour = "#f3c5a5" if newest else "#dcebf5" if filled else "white"
+        color = "#f3c5a5" if newest else "#dcebf5" if filled else "white"
         axes.add_patch(
-            plt.Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=colour, edgecolor="#bbbbbb")
+            plt.Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=color, edgecolor="#bbbbbb")
         )
         if filled:
             axes.text(
@@ -268,19 +268,19 @@ print(
 )
 
 _, row = plt.subplots(1, 3, figsize=(13, 3.6), layout="constrained")
-for axes, chosen, colour, title in (
+for axes, chosen, color, title in (
     (row[0], stored[-64:], ORANGE, "the latest 64"),
     (row[1], batch["obs"], BLUE, "64 sampled"),
 ):
     axes.plot(
         np.arctan2(stored[:, 1], stored[:, 0]), stored[:, 2], ".", color="#d5d5d5", markersize=3
     )
-    axes.plot(np.arctan2(chosen[:, 1], chosen[:, 0]), chosen[:, 2], "o", color=colour, markersize=5)
+    axes.plot(np.arctan2(chosen[:, 1], chosen[:, 0]), chosen[:, 2], "o", color=color, markersize=5)
     axes.set(title=title, xlabel="angle (0: upright)", ylabel="velocity")
     axes.set_xticks([-np.pi, 0, np.pi], labels=["-π", "0", "π"])
 bins = np.linspace(-1, 1, 41)
-for means, colour, name in ((successive, ORANGE, "successive"), (sampled, BLUE, "sampled")):
-    row[2].hist(means, bins=bins, color=colour, alpha=0.6, label=name)
+for means, color, name in ((successive, ORANGE, "successive"), (sampled, BLUE, "sampled")):
+    row[2].hist(means, bins=bins, color=color, alpha=0.6, label=name)
 row[2].set_xticks([-1, -0.5, 0, 0.5, 1])
 row[2].axvline(stored[:, 0].mean(), color="black", linestyle=":")
 row[2].set(title="mean of cos θ in a batch", xlabel="mean of 64 rows", ylabel="batches")
@@ -362,7 +362,7 @@ plt.show()
 # noise to its actions. But a pendulum or an arm has inertia. Independent noise changes its sign
 # every other step on average, so most of it averages out before anything moves. So Lillicrap et al.
 # use correlated noise from an **Ornstein-Uhlenbeck process**. In each step the value $x$ is pulled
-# towards $\mu$ and gets a random increment:
+# toward $\mu$ and gets a random increment:
 #
 # $$x \leftarrow x + \theta (\mu - x) + \sigma \varepsilon \qquad \varepsilon \sim N(0, 1)$$
 #
@@ -387,10 +387,10 @@ plt.show()
 # noise moves them further.
 
 # %% noise
-SHOWN = {0.05: GREEN, 0.15: BLUE, 1.0: ORANGE}  # θ and its colour
+SHOWN = {0.05: GREEN, 0.15: BLUE, 1.0: ORANGE}  # θ and its color
 _, row = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained")
 print("θ      mean           variance             correlation of successive samples")
-for theta, colour in SHOWN.items():
+for theta, color in SHOWN.items():
     noise = submitted.OUNoise(2, mu=0.0, theta=theta, sigma=0.2, rng=0)
     path = np.array([np.array(noise.sample()) for _ in range(20_000)])
     x = path[:, 0] - path[:, 0].mean()
@@ -401,8 +401,8 @@ for theta, colour in SHOWN.items():
         f"{correlation[1]:.2f}\n"
         f"       expected {0:2.1f}   expected {variance:.3f}      expected {1 - theta:.2f}"
     )
-    row[0].plot(path[:150, 0], color=colour, linewidth=1.2, label=f"θ = {theta:g}")
-    row[1].plot(correlation, color=colour, linewidth=2.5, label=f"θ = {theta:g}")
+    row[0].plot(path[:150, 0], color=color, linewidth=1.2, label=f"θ = {theta:g}")
+    row[1].plot(correlation, color=color, linewidth=2.5, label=f"θ = {theta:g}")
     row[1].plot(
         (1 - theta) ** np.arange(31),
         color="black",
@@ -422,12 +422,12 @@ for theta, colour in SHOWN.items():
             range(31),
             -distance,
             distance,
-            color=colour,
+            color=color,
             alpha=0.25,
             linewidth=0,
             label=f"θ = {theta:g}",
         )
-        row[2].plot(np.transpose(paths[:5]), color=colour, linewidth=1)
+        row[2].plot(np.transpose(paths[:5]), color=color, linewidth=1)
 print(f"correlation of the two dimensions: found {np.corrcoef(path.T)[0, 1]:.2f}, expected 0.0x")
 row[0].set(title="paths, σ = 0.2", xlabel="step", ylabel="x")
 row[1].set(title="autocorrelation", xlabel="steps apart", ylabel="correlation")
@@ -444,7 +444,7 @@ plt.show()
 # shake = np.random.rand(size)    # in place of ε
 # ```
 #
-# **What goes wrong?** What is the mean of `np.random.rand`? In the long run, the pull towards
+# **What goes wrong?** What is the mean of `np.random.rand`? In the long run, the pull toward
 # $\mu$ must balance the mean of the increments; so what is the mean of $x$? Compute it for
 # $\theta = 1, \sigma = 0.1$ (the settings of the course text) and for
 # $\theta = 0.15, \sigma = 0.2$ (its default values).
@@ -460,8 +460,8 @@ for axes, theta, sigma in zip(row, (1.0, 0.15), (0.1, 0.2), strict=True):
     faulty = sigma * np.convolve(shakes, (1 - theta) ** np.arange(200))[: len(shakes)]
     noise = submitted.OUNoise(1, theta=theta, sigma=sigma, rng=0)
     right = np.array([noise.sample()[0] for _ in range(3000)])
-    for path, colour, name in ((faulty, ORANGE, "faulty"), (right, BLUE, "yours")):
-        axes.plot(path[:200], color=colour, linewidth=1.2, label=name)
+    for path, color, name in ((faulty, ORANGE, "faulty"), (right, BLUE, "yours")):
+        axes.plot(path[:200], color=color, linewidth=1.2, label=name)
         print(
             f"θ = {theta:4.2f}, σ = {sigma}, {name:7}: mean {path[200:].mean():6.3f}, below "
             f"0: {np.mean(path[200:] < 0):4.0%}"
@@ -565,10 +565,10 @@ print(
 )
 
 _, both = plt.subplots(1, 2, figsize=(12, 3.4), layout="constrained")
-for init_w, colour in ((3e-3, BLUE), (0.1, GREEN), (1.0, ORANGE)):
+for init_w, color in ((3e-3, BLUE), (0.1, GREEN), (1.0, ORANGE)):
     actions = submitted.Actor(3, 1, init_w=init_w)(states).detach().numpy()
     both[0].hist(
-        actions, bins=np.linspace(-1, 1, 41), color=colour, alpha=0.6, label=f"init_w = {init_w:g}"
+        actions, bins=np.linspace(-1, 1, 41), color=color, alpha=0.6, label=f"init_w = {init_w:g}"
     )
 sizes = np.geomspace(1e-3, 10, 13)
 slopes = [
@@ -707,11 +707,11 @@ for name, actions in (("faulty", faulty), ("yours", yours)):
     )
 
 _, both = plt.subplots(1, 2, figsize=(11, 3), layout="constrained", sharey=True)
-for axes, name, actions, colour in (
+for axes, name, actions, color in (
     (both[0], "faulty", faulty, ORANGE),
     (both[1], "yours", yours, BLUE),
 ):
-    axes.hist(actions, bins=np.linspace(-1, 1, 42), color=colour)
+    axes.hist(actions, bins=np.linspace(-1, 1, 42), color=color)
     axes.set(title=name, xlabel="random action", ylabel="of 10,000")
     axes.label_outer()
 utils.tidy(*both)
@@ -807,11 +807,11 @@ for end, is_test in (
 # %% clock
 limits = np.arange(2, 400)
 _, axes = plt.subplots(figsize=(9, 3.6), layout="constrained")
-for gamma, colour in ((0.9, GREEN), (0.98, BLUE), (0.99, ORANGE)):
+for gamma, color in ((0.9, GREEN), (0.98, BLUE), (0.99, ORANGE)):
     share = (1 - gamma) / (1 - gamma * (1 - 1 / limits))
-    axes.plot(limits, share, color=colour, linewidth=2, label=f"γ = {gamma:g}")
+    axes.plot(limits, share, color=color, linewidth=2, label=f"γ = {gamma:g}")
     late = share[limits == 200][0]
-    axes.plot(200, late, "o", color=colour)
+    axes.plot(200, late, "o", color=color)
     print(
         f"γ = {gamma:4.2f}, T = 200: the critic learns {late / (1 - gamma):5.1f} instead of "
         f"{1 / (1 - gamma):5.1f}: {late:.0%}"
@@ -873,7 +873,7 @@ x = torch.as_tensor(np.sort(draws.uniform(-1, 1, 32)), dtype=torch.float32)
 y = torch.sin(4 * x)  # [B]
 
 _, both = plt.subplots(1, 2, figsize=(12, 3.4), layout="constrained")
-for name, colour in (("right", BLUE), ("wrong", ORANGE)):
+for name, color in (("right", BLUE), ("wrong", ORANGE)):
     torch.manual_seed(0)
     small = nn.Sequential(nn.Linear(1, 32), nn.Tanh(), nn.Linear(32, 1))
     optimizer = torch.optim.Adam(small.parameters(), lr=0.03)
@@ -890,11 +890,11 @@ for name, colour in (("right", BLUE), ("wrong", ORANGE)):
     both[0].plot(
         x,
         small(x[:, None]).detach(),
-        color=colour,
+        color=color,
         linewidth=2,
         label=f"{name}, {list(errors.shape)}",
     )
-    both[1].plot(losses, color=colour, linewidth=2, label=name)
+    both[1].plot(losses, color=color, linewidth=2, label=name)
 both[0].plot(x, y, "o", color="black", fillstyle="none", markersize=5, label="targets")
 both[0].axhline(y.mean(), color="black", linewidth=0.8, linestyle=":")
 both[0].set(
@@ -1047,13 +1047,13 @@ axes.quiver(
 )
 best = 0.8 * np.sin(3 * position)
 updates = 0
-for until, colour in ((0, "#56b4e9"), (10, BLUE), (40, "#cc79a7"), (300, ORANGE)):
+for until, color in ((0, "#56b4e9"), (10, BLUE), (40, "#cc79a7"), (300, ORANGE)):
     for _ in range(until - updates):
         agent.update_model()
     updates = until
     with torch.no_grad():
         says = agent.actor(looked_at).cpu().numpy()[:, 0]
-    axes.plot(position, says, color=colour, linewidth=2.5, label=f"after {until} updates")
+    axes.plot(position, says, color=color, linewidth=2.5, label=f"after {until} updates")
     print(
         f"after {until:3} updates: mean distance from the best action "
         f"{np.abs(says - best).mean():.3f}"
@@ -1090,8 +1090,8 @@ networks = {
 
 _, both = plt.subplots(1, 2, figsize=(13, 3.8), layout="constrained", sharey=True)
 for axes, (title, weights) in zip(both, moves.items(), strict=True):
-    axes.plot(weights, color=GREY, linewidth=1, label="the network")
-    for tau, colour in ((0.2, ORANGE), (0.02, BLUE), (0.005, GREEN)):
+    axes.plot(weights, color=GRAY, linewidth=1, label="the network")
+    for tau, color in ((0.2, ORANGE), (0.02, BLUE), (0.005, GREEN)):
         agent.tau = tau
         followed = {"actor": [], "critic": []}
         with torch.no_grad():
@@ -1108,7 +1108,7 @@ for axes, (title, weights) in zip(both, moves.items(), strict=True):
             agent._target_soft_update()
             for name, (_, target) in networks.items():
                 followed[name].append(float(list(target.parameters())[-1].detach().flatten()[0]))
-        axes.plot(followed["critic"], color=colour, linewidth=2.5, label=f"target, τ = {tau:g}")
+        axes.plot(followed["critic"], color=color, linewidth=2.5, label=f"target, τ = {tau:g}")
         if title == "a network that jumps":
             expected = 1 - (1 - tau) ** np.arange(1, 301)
             axes.plot(
@@ -1208,7 +1208,7 @@ print("                    expected", [(50, 1, 0, 0), (100, 3, 40, 40), (150, 5,
 env = utils.PointMass(1)  # the global one
 env.reset(seed=0)
 _, both = plt.subplots(1, 2, figsize=(12, 3.4), layout="constrained", sharey=True)
-for axes, whose, colour in ((both[0], "self.env.reset()", BLUE), (both[1], "env.reset()", ORANGE)):
+for axes, whose, color in ((both[0], "self.env.reset()", BLUE), (both[1], "env.reset()", ORANGE)):
     agent = make_agent(utils.PointMass(1), initial_random_steps=10**9)
     state, _ = agent.env.reset(seed=1)
     ends = []
@@ -1223,7 +1223,7 @@ for axes, whose, colour in ((both[0], "self.env.reset()", BLUE), (both[1], "env.
     )
     for step in range(90):
         span = [agent.memory.obs_buf[step, 0], agent.memory.next_obs_buf[step, 0]]
-        axes.plot([step, step + 1], span, color=colour, linewidth=1.5)
+        axes.plot([step, step + 1], span, color=color, linewidth=1.5)
     axes.set(title=whose, xlabel="step", ylabel="position, from s to s'")
     axes.label_outer()
 utils.tidy(*both)
@@ -1249,12 +1249,12 @@ plt.show()
 # %% seed
 pendulum = gym.make("Pendulum-v1")
 _, both = plt.subplots(1, 2, figsize=(10, 3.4), layout="constrained", sharex=True, sharey=True)
-for axes, name, seeds, colour in (
+for axes, name, seeds, color in (
     (both[0], "seeded once", [777] + [None] * 199, BLUE),
     (both[1], "seeded in every episode", [777] * 200, ORANGE),
 ):
     starts = np.array([pendulum.reset(seed=seed)[0] for seed in seeds])
-    axes.plot(np.arctan2(starts[:, 1], starts[:, 0]), starts[:, 2], "o", color=colour, markersize=4)
+    axes.plot(np.arctan2(starts[:, 1], starts[:, 0]), starts[:, 2], "o", color=color, markersize=4)
     axes.set(
         title=name,
         xlabel="angle (0: upright)",
@@ -1310,10 +1310,10 @@ for given in ([-1.0, -1.0, -1.0], [0.0, 0.0, 0.0], [1.0, 0.5, -0.5]):
 print("expected: [-2, 0, -1], [0, 0.5, 1] and [2, 0.75, 0]")
 
 _, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
-for dimension, colour in enumerate((BLUE, ORANGE, GREEN)):
+for dimension, color in enumerate((BLUE, ORANGE, GREEN)):
     low, high = units.action_space.low[dimension], units.action_space.high[dimension]
     axes.plot(
-        inner, outer[:, dimension], color=colour, linewidth=2.5, label=f"from {low:g} to {high:g}"
+        inner, outer[:, dimension], color=color, linewidth=2.5, label=f"from {low:g} to {high:g}"
     )
     axes.plot(
         [-1, 1],
@@ -1325,7 +1325,7 @@ for dimension, colour in enumerate((BLUE, ORANGE, GREEN)):
         label="expected" if dimension == 2 else None,
     )
 axes.axvspan(-1, 1, color="black", alpha=0.05, linewidth=0)
-axes.set(xlabel="action of the agent (grey: [-1, 1])", ylabel="action of the environment")
+axes.set(xlabel="action of the agent (gray: [-1, 1])", ylabel="action of the environment")
 utils.tidy(axes)
 plt.show()
 
@@ -1629,7 +1629,7 @@ print(f"{time.process_time() - begin:.0f} seconds of CPU time for {PENDULUM:,} s
 _, row = plt.subplots(1, 3, figsize=(14, 3.8), layout="constrained", width_ratios=(1.4, 1, 1))
 steps = 200 * np.arange(1, len(record.scores) + 1)
 means = [np.mean(record.scores[max(0, end - 10) : end]) for end in range(1, len(steps) + 1)]
-row[0].plot(steps, record.scores, ".", color=GREY, label="episodes")
+row[0].plot(steps, record.scores, ".", color=GRAY, label="episodes")
 row[0].plot(steps, means, color=BLUE, linewidth=2, label="mean of the last 10")
 row[0].axvline(WARM_UP, color="black", linewidth=0.8, linestyle="--")
 row[0].annotate("learning begins", (WARM_UP, 100), (4, 0), textcoords="offset points", fontsize=9)
@@ -1769,7 +1769,7 @@ print(f"{mean:.0f} ± {spread:.0f}, leaderboard: {mean - spread:.0f}")
 # ## What comes after DDPG
 #
 # The actor climbs the critic, including the critic's errors. Where the critic overestimates a
-# value, the actor moves towards it. The target contains the value of the actor's action, so the
+# value, the actor moves toward it. The target contains the value of the actor's action, so the
 # error enters the target: values are **overestimated**. Two later algorithms address this, and most
 # of your code stays the same.
 #

@@ -261,7 +261,7 @@ def returns_are_a_list(rollout_buffer, discount_factor=0.95):
 vanilla_uphill = altered(
     "get_vanilla_policy_gradient_loss",
     {"return -(log_prob": "return (log_prob"},
-    hint="If the optimizer minimises your loss, does the objective grow or shrink?",
+    hint="If the optimizer minimizes your loss, does the objective grow or shrink?",
     source="student code",
     learns=False,
 )
@@ -353,9 +353,9 @@ vanilla_sum = altered(
 
 
 @mistake(
-    "get_vanilla_policy_gradient_loss", hint="Does the formula of the loss standardise the returns, or use them as they are?"
+    "get_vanilla_policy_gradient_loss", hint="Does the formula of the loss standardize the returns, or use them as they are?"
 )
-def vanilla_standardises_again(policy, observation, action, return_or_advantage, **kwargs):
+def vanilla_standardizes_again(policy, observation, action, return_or_advantage, **kwargs):
     weight = (return_or_advantage - return_or_advantage.mean()) / (return_or_advantage.std() + 1e-8)
     return -(policy(observation).gather(1, action) * weight).mean()
 
@@ -653,7 +653,7 @@ def value_square_of_the_mean(value_net, observation, returns, **kwargs):
     return (value_net(observation) - returns).mean() ** 2
 
 
-@mistake("get_value_net_loss", hint="If the optimizer minimises your loss, does the error grow or shrink?")
+@mistake("get_value_net_loss", hint="If the optimizer minimizes your loss, does the error grow or shrink?")
 def value_uphill(value_net, observation, returns, **kwargs):
     return -nn.functional.mse_loss(value_net(observation), returns)
 
@@ -664,7 +664,7 @@ def value_of_advantages(value_net, observation, returns, **kwargs):
 
 
 @mistake("get_value_net_loss", hint="V estimates the returns themselves: what happens to their scale in your loss?")
-def value_of_standardised_returns(value_net, observation, returns, **kwargs):
+def value_of_standardized_returns(value_net, observation, returns, **kwargs):
     return nn.functional.mse_loss(value_net(observation), (returns - returns.mean()) / (returns.std() + 1e-8))
 
 
@@ -688,7 +688,7 @@ def value_squeezes_the_returns_in_place(value_net, observation, returns, **kwarg
 # get_advantages
 
 
-def standardised(values):
+def standardized(values):
     return (values - values.mean()) / (values.std() + 1e-10)
 
 
@@ -700,11 +700,11 @@ def standardised(values):
 )
 def advantages_negated(value_net, observations, returns):
     with torch.no_grad():
-        return standardised(value_net(observations) - returns)
+        return standardized(value_net(observations) - returns)
 
 
 @mistake("get_advantages", hint="What mean and what standard deviation should the advantages have?", source="student code")
-def advantages_not_standardised(value_net, observations, returns):
+def advantages_not_standardized(value_net, observations, returns):
     with torch.no_grad():
         return returns - value_net(observations)
 
@@ -758,25 +758,25 @@ def advantages_with_a_large_epsilon(value_net, observations, returns):
 @mistake("get_advantages", hint="Which shape does the difference of [T, 1] and [T] have?", source="student code")
 def advantages_of_every_pair(value_net, observations, returns):
     with torch.no_grad():
-        return standardised(returns - value_net(observations).squeeze(1))
+        return standardized(returns - value_net(observations).squeeze(1))
 
 
 @mistake("get_advantages", hint="Which shape does your result have, and which shape does the docstring give?", form=True)
 def advantages_have_no_columns(value_net, observations, returns):
     with torch.no_grad():
-        return standardised(returns - value_net(observations)).squeeze(1)
+        return standardized(returns - value_net(observations)).squeeze(1)
 
 
 @mistake("get_advantages", hint="What happens when the policy loss, which uses tensors, gets a NumPy array?", form=True)
 def advantages_are_an_array(value_net, observations, returns):
     with torch.no_grad():
-        return standardised(returns - value_net(observations)).numpy()
+        return standardized(returns - value_net(observations)).numpy()
 
 
 @mistake("get_advantages", hint="Which dtype do the networks use, and which dtype do your advantages have?", form=True)
 def advantages_in_double_precision(value_net, observations, returns):
     with torch.no_grad():
-        return standardised(returns - value_net(observations)).double()
+        return standardized(returns - value_net(observations)).double()
 
 
 @mistake(
@@ -786,13 +786,13 @@ def advantages_in_double_precision(value_net, observations, returns):
     form=True,
 )
 def advantages_carry_a_gradient(value_net, observations, returns):
-    return standardised(returns - value_net(observations))
+    return standardized(returns - value_net(observations))
 
 
 @mistake("get_advantages", hint="Do you use the mean and the standard deviation of the returns, or those of R - V?")
-def advantages_of_standardised_returns(value_net, observations, returns):
+def advantages_of_standardized_returns(value_net, observations, returns):
     with torch.no_grad():
-        return standardised(returns) - value_net(observations)
+        return standardized(returns) - value_net(observations)
 
 
 @mistake(
@@ -808,19 +808,19 @@ def advantages_over_the_wrong_axis(value_net, observations, returns):
 
 @mistake("get_advantages", hint="What do you subtract from each row's return?")
 def advantages_without_values(value_net, observations, returns):
-    return standardised(returns)
+    return standardized(returns)
 
 
 @mistake("get_advantages", hint="What does your function do with an outlier, and is that in the formula?")
 def advantages_clipped(value_net, observations, returns):
     with torch.no_grad():
-        return standardised(returns - value_net(observations)).clamp(-3, 3)
+        return standardized(returns - value_net(observations)).clamp(-3, 3)
 
 
 @mistake("get_advantages", hint="After your function returns, is torch's gradient mode still on?", learns=False, form=True)
 def gradient_mode_left_off(value_net, observations, returns):
     torch.set_grad_enabled(False)
-    return standardised(returns - value_net(observations))
+    return standardized(returns - value_net(observations))
 
 
 # train_policy_gradient: the policy alone
@@ -1068,7 +1068,7 @@ multiplier_ignored = altered(
 critic_loss_subtracted = altered(
     "train_policy_gradient.with_critic",
     {"actor_loss + critic_loss_multiplier": "actor_loss - critic_loss_multiplier"},
-    hint="If the optimizer minimises your sum, does the critic loss grow or shrink?",
+    hint="If the optimizer minimizes your sum, does the critic loss grow or shrink?",
 )
 
 critic_detached = altered(
@@ -1102,7 +1102,7 @@ advantages_of_each_minibatch = altered(
         "if value_net is None\n"
         "else get_advantages(value_net, rollout_buffer.observations[rows], returns[rows]),"
     },
-    hint="Over which rows are the advantages standardised: the whole collection, or one minibatch?",
+    hint="Over which rows are the advantages standardized: the whole collection, or one minibatch?",
     source="student code",
 )
 
@@ -1147,7 +1147,7 @@ critic_losses_keep_their_graphs = altered(
 policy_left_out = altered(
     "train_policy_gradient.with_critic",
     {"loss = actor_loss + critic_loss_multiplier": "loss = critic_loss_multiplier"},
-    hint="Which two losses does the optimizer minimise when there is a value network?",
+    hint="Which two losses does the optimizer minimize when there is a value network?",
 )
 
 only_the_gradients_of_the_policy_are_cleared = altered(
@@ -1299,7 +1299,7 @@ def ratio_of(policy, observation, old_logits, action):
 
 @mistake(
     "get_PPO_policy_gradient_loss",
-    hint="If the optimizer minimises your loss, does the objective grow or shrink?",
+    hint="If the optimizer minimizes your loss, does the objective grow or shrink?",
     source="student code",
     learns=False,
 )

@@ -20,7 +20,7 @@
 # >   loads what you saved. If the file has a syntax error, `autoreload` reports it and keeps the
 # >   previous version.
 # > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and
-# >   often gives a hint when it recognises the mistake. The cells here show what your code does;
+# >   often gives a hint when it recognizes the mistake. The cells here show what your code does;
 # >   `grade.py` says whether it is right.
 # > - A cell that calls a function you have not written yet stops with a `NotImplementedError` that
 # >   says what to return.
@@ -135,7 +135,7 @@ print("expected ", [1.5, 1.0, 2.0, 3.5, 1.0, 5.0, 2.0], "with shape", [7, 1])
 # ## 2 · The vanilla policy-gradient loss
 #
 # PyTorch computes gradients, so we only write the expression whose gradient we want. Optimizers
-# minimise, so the loss is *minus* the objective that we maximise. For a batch of $B$ rows, it is
+# minimize, so the loss is *minus* the objective that we maximize. For a batch of $B$ rows, it is
 #
 # $$L = -\frac{1}{B} \sum_{t} \log \pi_\theta(a_t \mid s_t)\, R_t$$
 #
@@ -227,7 +227,7 @@ print(f"last reward {last_reward:.1f}")
 # mean final reward to the list, and compute the returns. (With a value network, also compute
 # advantages. Section 6 explains them; you can leave them out until then.)
 #
-# **Second blank, once per epoch.** Neighbouring rows of an episode are similar. So shuffle all $T$
+# **Second blank, once per epoch.** Neighboring rows of an episode are similar. So shuffle all $T$
 # rows and split them into minibatches of `minibatch_size` rows; the last minibatch may be smaller.
 # For each minibatch, compute the loss, append its value to the list, and update: `zero_grad`,
 # `backward`, `step`. A minibatch is a set of row *indices*. Use the same indices for observations,
@@ -507,14 +507,14 @@ def experiment(name, loss, learning_rate, with_critic):
     )
     success[name] = [utils.get_success_rate(env, test) for test in tests]
 
-    colour = utils.CURVE_COLOURS[list(curves).index(name)]  # the same in all pictures
+    color = utils.CURVE_COLORS[list(curves).index(name)]  # the same in all pictures
     panels = {"last reward of a rollout": curves[name], "policy loss": actor_losses}
     if with_critic:
         panels["value loss"] = critic_losses
     _, all_axes = plt.subplots(1, len(panels), figsize=(5 * len(panels), 3.4), layout="constrained")
     for axes, (ylabel, values) in zip(all_axes, panels.items(), strict=True):
         utils.plot_learning_curves(
-            {name: values}, ylabel, ROLLOUTS / len(values[0]), axes=axes, colours=[colour]
+            {name: values}, ylabel, ROLLOUTS / len(values[0]), axes=axes, colors=[color]
         )
     for axes in all_axes[1:]:
         axes.get_legend().remove()
@@ -574,14 +574,14 @@ experiment(
 # the others less likely.
 #
 # We do not know $V$, so a second network learns it. It is called the value network or **critic**
-# and maps float32 `[B, obs_dim]` to `[B, 1]`. Minimising the squared error to the returns makes
+# and maps float32 `[B, obs_dim]` to `[B, 1]`. Minimizing the squared error to the returns makes
 # $V(s)$ approach the mean return from $s$, averaged over the actions that the policy takes.
 #
 # **Write `get_value_net_loss(value_net, observation, returns)`**:
 # $\frac{1}{B} \sum_t (V(s_t) - R_t)^2$, a scalar. ($R_t$ is the return, not the reward of one
 # step.)
 #
-# **Write `get_advantages(value_net, observations, returns)`**: float32 `[T, 1]`, standardised over all $T$ rows,
+# **Write `get_advantages(value_net, observations, returns)`**: float32 `[T, 1]`, standardized over all $T$ rows,
 #
 # $$\hat A_t = \frac{A_t - \text{mean}(A)}{\text{std}(A) + 10^{-10}}$$
 #
@@ -589,7 +589,7 @@ experiment(
 # advantages as data: they carry no gradient.
 #
 # In the cell, $V(s) = s$. The errors are 1, 0 and 2, so the value loss is $5 / 3 = 1.667$. Before
-# they are standardised, the advantages are 1, 0, 2, 1.
+# they are standardized, the advantages are 1, 0, 2, 1.
 
 # %% critic
 value_net = nn.Linear(1, 1)
@@ -626,7 +626,7 @@ print("carry a gradient:", advantages.requires_grad, "(expected False)")
 #
 # - after the returns, compute the advantages of the collection, and train the policy on them;
 # - for each minibatch, also compute the value loss and append its value to the list;
-# - minimise $L_\text{policy} + c\, L_\text{value}$, where $c$ is `critic_loss_multiplier`. One
+# - minimize $L_\text{policy} + c\, L_\text{value}$, where $c$ is `critic_loss_multiplier`. One
 #   optimizer has the weights of both networks.
 #
 # Then run all five probes. This takes about three seconds.
@@ -697,7 +697,7 @@ experiment(
 # $$\rho_t = \frac{\pi_\theta(a_t \mid s_t)}{\pi_\text{old}(a_t \mid s_t)}$$
 #
 # It is 1 as long as the policy has not changed. If it is above 1, the action that was taken has
-# become more likely; if below 1, less likely. PPO maximises
+# become more likely; if below 1, less likely. PPO maximizes
 #
 # $$\min\left(\rho_t A_t,\ \text{clip}(\rho_t,\, 1 - \varepsilon,\, 1 + \varepsilon)\, A_t\right)$$
 #
@@ -728,16 +728,14 @@ experiment(
 # %% ppo-objective
 ratios = np.linspace(0.02, 2, 200)
 old_probability = 0.4
-colours = utils.CURVE_COLOURS
+colors = utils.CURVE_COLORS
 corners = {
     +1.0: ([0, 1.2, 2], [0, 1.2, 1.2]),
     -1.0: ([0, 0.8, 2], [-0.8, -0.8, -2]),
 }  # where the objective bends
 
 _, both = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
-for axes, (advantage, (bend_x, bend_y)), colour in zip(
-    both, corners.items(), colours, strict=False
-):
+for axes, (advantage, (bend_x, bend_y)), color in zip(both, corners.items(), colors, strict=False):
     objective = []
     for ratio in ratios:
         now = torch.tensor(
@@ -754,7 +752,7 @@ for axes, (advantage, (bend_x, bend_y)), colour in zip(
         )
         objective.append(-loss.item())
     axes.axvspan(0.8, 1.2, color="black", alpha=0.06, linewidth=0)
-    axes.plot(ratios, objective, color=colour, linewidth=3, label="yours")
+    axes.plot(ratios, objective, color=color, linewidth=3, label="yours")
     axes.plot(bend_x, bend_y, color="black", linestyle=":", label="expected")
     axes.plot(1, advantage, "o", color="black", markersize=5)
     axes.annotate(
@@ -765,7 +763,7 @@ for axes, (advantage, (bend_x, bend_y)), colour in zip(
         fontsize=9,
     )
     axes.set_title(f"A = {advantage:+.0f}: {'a good' if advantage > 0 else 'a bad'} action")
-    axes.set(xlabel="ratio ρ (grey: within the clip range)", ylabel="objective", xlim=(0, 2))
+    axes.set(xlabel="ratio ρ (gray: within the clip range)", ylabel="objective", xlim=(0, 2))
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper left" if advantage > 0 else "lower left")
 plt.show()
@@ -891,7 +889,7 @@ plt.show()
 # - Set `ppo_clip` to 0.05, to 0.5, and to 10. Which of them behaves like the vanilla loss, and why?
 # - Train one epoch per collection instead of 8, with the vanilla loss and the learning rate
 #   $4 \cdot 10^{-3}$. Does it still collapse?
-# - Do not standardise the advantages. Which learning rate do you need then?
+# - Do not standardize the advantages. Which learning rate do you need then?
 # - Use two dimensions: `utils.GridWorldPointTargetEnv(dimensions=2)` has 4 numbers per observation
 #   and 5 actions.
 #

@@ -133,14 +133,14 @@ def get_value_net_loss(value_net: nn.Module, observation: Tensor, returns: Tenso
 
 
 def get_advantages(value_net: nn.Module, observations: Tensor, returns: Tensor) -> Tensor:
-    """Return the standardised advantages R_t - V(s_t), float32 `[T, 1]`.
+    """Return the standardized advantages R_t - V(s_t), float32 `[T, 1]`.
 
     Args:
         value_net: Maps observations to V(s), float32 `[T, 1]`.
         observations: float32 `[T, obs_dim]`.
         returns: float32 `[T, 1]`; from `get_returns`.
 
-    A_t = R_t - V(s_t) says how much better than expected step t turned out. Standardise over all T
+    A_t = R_t - V(s_t) says how much better than expected step t turned out. Standardize over all T
     rows: (A - mean) / (std + 1e-10). Both definitions of the standard deviation are accepted,
     NumPy's and torch's. The policy loss treats the result as data: it carries no gradient.
 
@@ -189,7 +189,7 @@ def train_policy_gradient(
         minibatch_size: Rows in a minibatch. The last minibatch of an epoch may be smaller; use it,
             too.
         ppo_clip: Pass it to the loss functions.
-        critic_loss_multiplier: With a value network, minimise actor loss + critic_loss_multiplier ·
+        critic_loss_multiplier: With a value network, minimize actor loss + critic_loss_multiplier ·
             critic loss.
         value_net: None: train only the policy, on returns. Otherwise train both networks, the policy
             on advantages.

@@ -684,7 +684,7 @@ sigma_as_a_variance = altered(
     source="student code",
 )
 
-sigma_does_not_normalise = altered(
+sigma_does_not_normalize = altered(
     "IndependentGaussianProcess.get_dist",
     {"(0.5 * deviation**2 + log_sigma)": "(0.5 * deviation**2)"},
     hint="The integral of a density is 1; is the peak of yours equally high for a large and a small σ?",
@@ -1696,7 +1696,7 @@ negated_twice = altered(
     learns=False,
 )
 
-more_optimistic_of_the_two = altered(
+more_optimiztic_of_the_two = altered(
     "PPOAgent.policy_loss",
     {"torch.min(ratio * batch": "torch.max(ratio * batch"},
     hint="Which of the two terms does the formula take: the smaller, or the larger?",
@@ -1865,7 +1865,7 @@ quotient_of_logarithms = altered(
     source="student code",
 )
 
-advantages_normalised_once_more = altered(
+advantages_normalized_once_more = altered(
     "PPOAgent.policy_loss",
     {
         "ratio = torch.exp(": 'a = batch["advantage"]\n'
@@ -1945,7 +1945,7 @@ square_of_the_mean_error = altered(
 
 # PPOAgent.update
 
-not_normalised = altered(
+not_normalized = altered(
     "PPOAgent.update",
     {'data["advantage"] = (advantage - advantage.mean()) / (advantage.std(correction=0) + 1e-8)': "pass"},
     hint="What are the mean and the standard deviation of the advantages in your losses?",
@@ -1958,7 +1958,7 @@ divided_by_nothing = altered(
     source="student code",
 )
 
-normalised_in_the_minibatch = altered(
+normalized_in_the_minibatch = altered(
     "PPOAgent.update",
     {
         'data["advantage"] = (advantage - advantage.mean()) / (advantage.std(correction=0) + 1e-8)': "pass",
@@ -1971,7 +1971,7 @@ normalised_in_the_minibatch = altered(
     source="student code",
 )
 
-targets_normalised_as_well = altered(
+targets_normalized_as_well = altered(
     "PPOAgent.update",
     {
         "        losses = []\n": '        target = data["value_target"]\n'

@@ -62,7 +62,7 @@ import utils
 
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pygame draws into arrays; no screen needed
 torch.set_num_threads(1)  # the networks are tiny; more threads would only wait
-BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#9a9a9a"
+BLUE, ORANGE, GREEN, GRAY = "#0072b2", "#d55e00", "#009e73", "#9a9a9a"
 
 
 def rounded(numbers, digits=3):
@@ -185,7 +185,7 @@ row[0].add_patch(
     plt.Rectangle((-0.46, n - 1.46), 0.92, 0.92, fill=False, edgecolor="black", linewidth=2.5)
 )
 row[1].add_patch(
-    plt.Rectangle((-0.5, n - 1.5), n, 1, facecolor="white", edgecolor=GREY, hatch="///")
+    plt.Rectangle((-0.5, n - 1.5), n, 1, facecolor="white", edgecolor=GRAY, hatch="///")
 )
 row[2].add_patch(
     plt.Rectangle((-0.46, -0.46), 0.92, n - 0.08, fill=False, edgecolor="black", linewidth=2.5)
@@ -275,7 +275,7 @@ for axes, matrix, title in ((both[0], drafted, "the draft"), (both[1], right, "c
     axes.tick_params(length=0)
     axes.set_title(title, pad=22)
 both[0].add_patch(
-    plt.Rectangle((-0.5, T - 1.5), T, 1, facecolor="white", edgecolor=GREY, hatch="///")
+    plt.Rectangle((-0.5, T - 1.5), T, 1, facecolor="white", edgecolor=GRAY, hatch="///")
 )
 figure.colorbar(image, ax=both, label="weight", shrink=0.85)
 plt.show()
@@ -401,11 +401,11 @@ for name, values, arguments in (
     print(f"{name:28} found {rounded(yours)!s:24} expected {rounded(right)}")
 
 _, axes = plt.subplots(figsize=(10, 3.8), layout="constrained")
-for lamb, colour in ((0.0, GREY), (0.95, BLUE), (1.0, GREEN)):
+for lamb, color in ((0.0, GRAY), (0.95, BLUE), (1.0, GREEN)):
     yours = submitted.GeneralizedAdvantageEstimator(
         says, state, rewards, 0.99, lamb, next_state, terminated, truncated
     )
-    axes.plot(yours, color=colour, linewidth=2.5, label=f"yours, λ = {lamb:g}")
+    axes.plot(yours, color=color, linewidth=2.5, label=f"yours, λ = {lamb:g}")
     axes.plot(
         expected(0.99, lamb), color="black", linestyle=":", label="correct" if lamb == 1 else None
     )
@@ -710,13 +710,13 @@ def yours(mu, log_sigma, y):
 
 ys = np.linspace(-1, 1, 21).round(1)
 _, both = plt.subplots(1, 2, figsize=(12, 3.4), layout="constrained")
-for name, score, colour, style in (
+for name, score, color, style in (
     ("exp(2 log|y - μ|)", as_in_the_text, ORANGE, "o-"),
     ("yours", yours, BLUE, "x:"),
 ):
     numbers, slopes = slope(score, ys)
-    both[0].plot(ys, numbers, style, color=colour, label=name)
-    both[1].plot(ys, slopes, style, color=colour, label=name)
+    both[0].plot(ys, numbers, style, color=color, label=name)
+    both[1].plot(ys, slopes, style, color=color, label=name)
     batch = np.append(np.random.default_rng(0).normal(size=63), 0.0)
     print(f"{name:18} at y = μ: log-density {numbers[10]:.4f}, gradient {slopes[10]:.4f};", end=" ")
     print(f"mean of 64 actions, one of them μ: gradient {slope(score, batch, mean=True)[1][0]:.4f}")
@@ -770,9 +770,9 @@ print(
 )
 
 _, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
-for n, colour in ((1, GREEN), (2, BLUE), (6, ORANGE)):
-    axes.plot(logs, formula[n], color=colour, linewidth=2, label=f"your formula, n = {n}")
-    axes.plot(logs, measured[n], "o", color=colour, label="mean of -log p" if n == 6 else None)
+for n, color in ((1, GREEN), (2, BLUE), (6, ORANGE)):
+    axes.plot(logs, formula[n], color=color, linewidth=2, label=f"your formula, n = {n}")
+    axes.plot(logs, measured[n], "o", color=color, label="mean of -log p" if n == 6 else None)
     print(
         f"n = {n}: largest difference "
         f"{np.abs(np.subtract(formula[n], measured[n])).max():.2f}, expected 0.0x"
@@ -883,10 +883,10 @@ for axes, part, title in (
 ):
     for column, window in enumerate(states[part]):
         for place, number in enumerate(window):
-            colour = "#eeeeee" if number == 0 else "#f3c5a5" if place == 2 else "#dcebf5"
+            color = "#eeeeee" if number == 0 else "#f3c5a5" if place == 2 else "#dcebf5"
             axes.add_patch(
                 plt.Rectangle(
-                    (column - 0.4, place - 0.45), 0.8, 0.9, facecolor=colour, edgecolor="#bbbbbb"
+                    (column - 0.4, place - 0.45), 0.8, 0.9, facecolor=color, edgecolor="#bbbbbb"
                 )
             )
             axes.text(
@@ -895,7 +895,7 @@ for axes, part, title in (
                 f"{number:g}",
                 ha="center",
                 va="center",
-                color=GREY if number == 0 else "black",
+                color=GRAY if number == 0 else "black",
             )
     axes.set(title=title, xlim=(-0.6, len(states[part]) - 0.4), ylim=(-0.6, 2.6))
     axes.set_xticks(range(len(states[part])), labels=names[part])
@@ -1087,13 +1087,13 @@ for axes, agent, title in (
     (both[1], several, "training.fit_vector: two"),
 ):
     for call, index, number, kind in agent.calls:
-        colour, edge = STYLES[kind]
+        color, edge = STYLES[kind]
         axes.add_patch(
             plt.Rectangle(
                 (call - 0.42, index - 0.36),
                 0.84,
                 0.72,
-                facecolor=colour,
+                facecolor=color,
                 edgecolor="#555555",
                 linestyle=edge,
                 linewidth=1.2,
@@ -1180,9 +1180,9 @@ print(
     "gradient:", any(rows.requires_grad for rows in data["truncated"].values()), "(expected False)"
 )
 _, axes = plt.subplots(figsize=(9, 3.4), layout="constrained")
-for (name, rows), end, colour in zip(data.items(), (-10.0, 0.0), (BLUE, ORANGE), strict=True):
+for (name, rows), end, color in zip(data.items(), (-10.0, 0.0), (BLUE, ORANGE), strict=True):
     right = np.array(one_episode([-1.0] * 40, [-10.0] * 40 + [end], 0.9, 0.95)) - 10.0
-    axes.plot(rows["value_target"], ".-", color=colour, label=name)
+    axes.plot(rows["value_target"], ".-", color=color, label=name)
     axes.plot(right, color="black", linestyle=":", label="expected" if end == 0 else None)
     print(
         f"{name:21} last three targets found {rounded(rows['value_target'][-3:])}, expected "
@@ -1285,7 +1285,7 @@ for axes, advantage in zip(both, (1.0, -1.0), strict=True):
         slopes.append(float(gradient(gain) @ by_log_prob / by_log_prob.square().sum() / ratio))
     axes.axvspan(0.8, 1.2, color="#eeeeee")
     axes.plot(
-        ratios, advantage * ratios, color=GREY, linestyle=":", linewidth=1.5, label="not clipped"
+        ratios, advantage * ratios, color=GRAY, linestyle=":", linewidth=1.5, label="not clipped"
     )
     axes.plot(ratios, objective, color=BLUE, linewidth=2.5, label="minus your loss")
     axes.plot(ratios, slopes, color=ORANGE, linestyle="--", linewidth=2, label="its derivative")
@@ -1301,7 +1301,7 @@ plt.show()
 
 # %% objective-seen [markdown]
 # In the middle and on the right; on the left it is 0. An action with $A < 0$ that has become
-# *more* likely is pushed back with its full gradient. The grey band is the range from
+# *more* likely is pushed back with its full gradient. The gray band is the range from
 # $1 - \varepsilon$ to $1 + \varepsilon$.
 #
 # **The trap.** `log_prob` is `[B, 1]` and `advantage` is `[B]`. Their product is `[B, B]`: it
@@ -1693,21 +1693,21 @@ print(
 )
 
 _, row = plt.subplots(1, 3, figsize=(14, 3.8), layout="constrained", width_ratios=(1.5, 1, 1))
-for scores, (steps, sigmas, losses), colour in zip(
+for scores, (steps, sigmas, losses), color in zip(
     curves["Pendulum"], histories, (BLUE, ORANGE), strict=False
 ):
     episodes = np.arange(1, len(scores) + 1) * PENDULUM / len(scores)
     means = [np.mean(scores[max(0, end - 20) : end]) for end in range(1, len(scores) + 1)]
-    row[0].plot(episodes, scores, ".", color=colour, alpha=0.25, markersize=4)
+    row[0].plot(episodes, scores, ".", color=color, alpha=0.25, markersize=4)
     row[0].plot(
         episodes,
         means,
-        color=colour,
+        color=color,
         linewidth=2,
         label=f"seed {len(row[0].lines) // 2}, mean of the last 20",
     )
-    row[1].plot(steps, sigmas, color=colour, linewidth=1.5)
-    row[2].plot(steps, losses, color=colour, linewidth=1.5)
+    row[1].plot(steps, sigmas, color=color, linewidth=1.5)
+    row[2].plot(steps, losses, color=color, linewidth=1.5)
 row[0].set(title="scores", ylim=(-1900, 100))
 row[1].set(title="σ of the policy", ylim=(0, 1.4))
 row[2].set(title="value loss", yscale="log")

@@ -106,7 +106,7 @@ def going_past_ends_at_both_sides(rng):
 
 @case("going_through", question="train_on_rollout.memory", hidden=True)
 def going_past_many_ends(rng):
-    """In the first column, in neighbouring games, twice in one game, and in the last column."""
+    """In the first column, in neighboring games, twice in one game, and in the last column."""
     return rollout(rng, 5, 8, ends=[(0, 0), (1, 3), (2, 3), (3, 1), (3, 5), (4, 7)])
 
 

@@ -313,7 +313,7 @@ dropout_in_the_agent = altered(
     source="student code",
 )
 
-features_normalised_over_the_batch = altered(
+features_normalized_over_the_batch = altered(
     "forward",
     {
         "hidden = F.relu(self.hid(self.flatten(features)))": ""
@@ -558,7 +558,7 @@ baseline_of_the_next_state = altered(
     hint="Which state's value do you subtract from G_t: that of s_t, or that of s_(t+1)?",
 )
 
-advantages_normalised = altered(
+advantages_normalized = altered(
     "train_on_rollout.policy",
     {
         "advantage = (G_t - V_t).detach()": "advantage = (G_t - V_t).detach()\n"
@@ -882,7 +882,7 @@ value_loss_of_the_detached_advantage = altered(
 value_uphill = altered(
     "train_on_rollout.value",
     {"value_loss += (played": "value_loss -= (played"},
-    hint="If the optimizer minimises your loss, does the error grow or shrink?",
+    hint="If the optimizer minimizes your loss, does the error grow or shrink?",
 )
 
 value_loss_summed = altered(

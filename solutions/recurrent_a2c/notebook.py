@@ -5,7 +5,7 @@
 # %% title [markdown]
 # # Advantage actor-critic with memory: kung fu
 #
-# In this assignment you write an agent that sees one small grey frame at a time and must remember
+# In this assignment you write an agent that sees one small gray frame at a time and must remember
 # everything else. Its network has convolutions, an LSTM cell, a policy head and a value head. You
 # train it with advantage actor-critic (A2C) on sixteen games in parallel. It learns to play
 # KungFuMaster, a game for the Atari 2600.
@@ -21,7 +21,7 @@
 # > - Save `submitted.py` and run the cell again. You need not restart the kernel: `autoreload`
 # >   loads what you saved.
 # > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and
-# >   often gives a hint when it recognises the mistake. The cells here show what your code does;
+# >   often gives a hint when it recognizes the mistake. The cells here show what your code does;
 # >   `grade.py` says whether it is right.
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
@@ -102,11 +102,11 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # walk, jump, crouch, punch and kick. There are 14 actions, combinations of a joystick and one
 # button. Each enemy is worth 100 points or more. The player has four lives, and a life ends when
 # the bar next to PLAYER is empty. The game runs at 60 frames per second, and an action lasts four
-# frames. So that no agent can memorise a sequence of actions, actions are **sticky**: in each
+# frames. So that no agent can memorize a sequence of actions, actions are **sticky**: in each
 # frame, with probability 1/4, the game continues with the previous action.
 #
 # `atari_util.make_env()` returns the game as the agent sees it: the part inside the dashed line, in
-# grey, 42 × 42 pixels, with values from 0 to 1. Scores and bars are cropped. The cell plays 100
+# gray, 42 × 42 pixels, with values from 0 to 1. Scores and bars are cropped. The cell plays 100
 # random actions and shows the screen (left) and what the agent sees (right).
 
 # %% game
@@ -132,7 +132,7 @@ if ATARI:
             (14.5, 59.5), 145, 120, fill=False, edgecolor="white", linestyle="--", linewidth=1.5
         )
     )
-    both[0].set_title("the game, 210 × 160 in colour")
+    both[0].set_title("the game, 210 × 160 in color")
     both[1].imshow(observation[0], cmap="gray", vmin=0, vmax=1)
     both[1].set_title("what the agent sees, 42 × 42")
     for axes in both:
@@ -289,7 +289,7 @@ else:
 # %% pool-text [markdown]
 # ## 3 · Rollouts of many games
 #
-# Neighbouring frames are similar, so a gradient from a single game is based on a single situation.
+# Neighboring frames are similar, so a gradient from a single game is based on a single situation.
 # `EnvPool` (provided) plays $B$ games in parallel, with one call of the network for all of them.
 # `pool.interact(T)` continues where the last call stopped and returns a **rollout**: one row for
 # each of the $B$ games, with $T$ columns. The first column need not be the start of a game, and the
@@ -430,11 +430,11 @@ axes.axis("off")
 plt.show()
 
 # %% objective-text [markdown]
-# ## 4 · What is optimised
+# ## 4 · What is optimized
 #
 # The loss has three terms. Each is a mean over the $B$ games and over columns.
 #
-# **The policy.** We want to maximise rewards, but we cannot differentiate through the game. The
+# **The policy.** We want to maximize rewards, but we cannot differentiate through the game. The
 # policy gradient makes an action more likely in proportion to its **advantage**, which says how
 # much better than expected the action turned out. PyTorch computes gradients, so we write an
 # expression that has this gradient:
@@ -1000,9 +1000,9 @@ def probabilities(player, observations):
 
 
 _, row = plt.subplots(1, 2, figsize=(12, 3.2), layout="constrained")
-for number, (setting, colour) in enumerate(zip(SETTINGS, utils.CURVE_COLOURS, strict=False)):
+for number, (setting, color) in enumerate(zip(SETTINGS, utils.CURVE_COLORS, strict=False)):
     beats = probabilities(learned["Metronome", setting], [[1]] * 8)
-    row[0].bar(np.arange(8) + 0.27 * (number - 1), beats, width=0.27, color=colour, label=setting)
+    row[0].bar(np.arange(8) + 0.27 * (number - 1), beats, width=0.27, color=color, label=setting)
 row[0].set(
     title="Metronome",
     xlabel="step of a game",
@@ -1010,12 +1010,12 @@ row[0].set(
     ylim=(0, 1.02),
     xticks=range(8),
 )
-for sign, colour in ((1, "#0072b2"), (-1, "#d55e00")):
+for sign, color in ((1, "#0072b2"), (-1, "#d55e00")):
     shown = [[sign, 0, 1]] + [[0, 0, 1]] * 6 + [[0, 1, 1]]
     row[1].plot(
         probabilities(learned["Cue", "right"], shown),
         "o-",
-        color=colour,
+        color=color,
         label=f"after the sign {sign:+}",
     )
 row[1].axvline(7, color="black", linewidth=0.8, linestyle=":")
@@ -1149,7 +1149,7 @@ else:
 # prove that the agent uses the screen.**
 #
 # This is not a mistake in the loss. Most of a frame is the same temple in all frames. And with
-# PyTorch's default initialisation, every layer makes the differences between frames smaller: in a
+# PyTorch's default initialization, every layer makes the differences between frames smaller: in a
 # new network, the outputs of `hid` vary by only 0.0006 from frame to frame. So at first, mostly the
 # biases learn, and they learn a policy that ignores the screen. Later, the weights grow until
 # differences get through: after 1,500 updates of another run, values differed by 0.65 from frame to
@@ -1250,7 +1250,7 @@ else:
 #
 # So scaled rewards matter most at the beginning. An agent can reach about 4,000 without looking
 # (section 9). With one seed, you cannot say which of the first four rows is better. The other
-# techniques may help later: we have not measured GAE, normalised advantages, orthogonal weights and
+# techniques may help later: we have not measured GAE, normalized advantages, orthogonal weights and
 # the learning rate separately.
 #
 # The purpose of each technique:
@@ -1269,7 +1269,7 @@ else:
 # - **GAE.** The n-step return has the variance of up to 16 actions; the one-step error has the full
 #   bias of the critic. Generalized advantage estimation (GAE) is a weighted mean of all lengths:
 #   each further step multiplies the weight by $\lambda = 0.95$.
-# - **Normalised advantages.** In each rollout, subtract their mean and divide by their standard
+# - **Normalized advantages.** In each rollout, subtract their mean and divide by their standard
 #   deviation. Then the policy gradient has a similar scale whether scores are 500 or 20,000.
 # - **Cuts at lost lives.** A game has four lives, so a rollout of 16 actions hardly shows the cost
 #   of losing one. If you cut the return where a life is lost, as at the end of a game, the value of
@@ -1285,7 +1285,7 @@ else:
 # - Some techniques need no change of your loss.
 #   `utils.PlainAdam(list(agent.parameters()), lr=6e-4, max_grad_norm=0.5)` clips the gradient norm,
 #   and you can set `submitted.opt.param_groups[0]["lr"]` before each update.
-# - Write a loss with GAE and normalised advantages as a new function, and pass it to
+# - Write a loss with GAE and normalized advantages as a new function, and pass it to
 #   `training.train`. For the leaderboard, only the file of weights counts.
 # - Reset the memory after each action (an empty memory for every column). How well does the agent
 #   play without any memory?

@@ -800,7 +800,7 @@ def shuffling(submitted, size: int) -> dict:
         "keys": sorted(str(key) for key in instance.trajectory),
         "state is left alone": same_state(instance.trajectory.get("state"), untouched),
         "lists instead of arrays": sorted(lists_in(instance.trajectory)),
-        "neighbours that are neighbours afterwards": float((np.abs(np.diff(first["row"])) == 1).mean()),
+        "neighbors that are neighbors afterwards": float((np.abs(np.diff(first["row"])) == 1).mean()),
         "correlation of old and new places": float(np.corrcoef(first["row"], np.arange(len(first["row"])))[0, 1]),
         "old logits of the moment": False,
     }
@@ -1179,13 +1179,13 @@ def one_update(submitted, steps: int, num_minibatches: int, d: int, seed: int, g
         sizes = {name: len(value) for name, value in result.items() if name != "state"}
         return "" if set(sizes.values()) == {steps // num_minibatches} else f"its numbers of rows: {sizes}"
 
-    def standardised(minibatch) -> None:
+    def standardized(minibatch) -> None:
         given = minibatch["advantages"]
         minibatch["advantages"] = (given - given.mean()) / (given.std() + 1e-8)
 
     estimator = Piece("GAE", Piece("GAE", submitted.GAE)(policy, gamma=gamma, lambda_=lambda_), looked_at_trajectory)
     runner = EnvRunner(env, policy, steps, transforms=[as_arrays, BootstrapTruncated(policy, gamma), notes, estimator])
-    sampler = submitted.TrajectorySampler(runner, num_epochs=2, num_minibatches=num_minibatches, transforms=[standardised])
+    sampler = submitted.TrajectorySampler(runner, num_epochs=2, num_minibatches=num_minibatches, transforms=[standardized])
     sampler.shuffle_trajectory = Piece("TrajectorySampler.shuffle_trajectory", sampler.shuffle_trajectory)
     ppo = submitted.PPO(policy, utils.PlainAdam(list(model.parameters()), lr=3e-4, eps=1e-5))
     ppo.policy_loss = Piece("PPO.policy_loss", ppo.policy_loss, looked_at_loss)
@@ -1292,7 +1292,7 @@ def learn(submitted, interactions: int, seed: int, d: int = 1) -> dict:
     def as_arrays(trajectory) -> None:
         trajectory.update({name: np.array(value) for name, value in trajectory.items() if name != "state"})
 
-    def standardised(minibatch) -> None:
+    def standardized(minibatch) -> None:
         given = minibatch["advantages"]
         minibatch["advantages"] = (given - given.mean()) / (given.std() + 1e-8)
 
@@ -1300,7 +1300,7 @@ def learn(submitted, interactions: int, seed: int, d: int = 1) -> dict:
     runner = EnvRunner(env, policy, 300, transforms=transforms)
     epochs, minibatches = 10, 5
     trajectories = submitted.TrajectorySampler(
-        runner, num_epochs=epochs, num_minibatches=minibatches, transforms=[standardised]
+        runner, num_epochs=epochs, num_minibatches=minibatches, transforms=[standardized]
     )
     ppo = submitted.PPO(policy, utils.PlainAdam(list(model.parameters()), lr=3e-3, eps=1e-5))
     for _ in range(interactions // runner.nsteps * epochs * minibatches):

@@ -306,7 +306,7 @@ def sampling(submitted, count: int, size: int, batch_size: int, obs_dim: int, ac
     facts["a batch has a row twice"] = any(len(set(batch.tolist())) < len(batch) for batch in batches)
     facts["how often each row came"] = np.bincount(np.clip(picked, 0, count - 1), minlength=count)
     facts["batches"] = len(batches)
-    facts["share of the batches that are neighbouring rows"] = float(
+    facts["share of the batches that are neighboring rows"] = float(
         np.mean([np.ptp(batch) == len(batch) - 1 for batch in batches])
     )
     overlaps = [len(set(one.tolist()) & set(other.tolist())) for one, other in itertools.pairwise(batches)]
@@ -407,7 +407,7 @@ def between(out: Tensor, into: Tensor) -> str:
 
 
 def without_norms(network: nn.Module) -> nn.Module:
-    """Return the network without its normalisation layers, so that the other layers can be recognised."""
+    """Return the network without its normalization layers, so that the other layers can be recognized."""
     if not any("Norm" in type(layer).__name__ for layer in network.modules()):
         return network
     plainer = copy.deepcopy(network)
@@ -842,7 +842,7 @@ def sizes_of(network: Any, name: str) -> list[int]:
     return [linear[0].in_features, linear[-1].out_features] if name == "actor" else [linear[0].in_features]
 
 
-def normalised(submitted, env: Any) -> gym.Env:
+def normalized(submitted, env: Any) -> gym.Env:
     """Return the environment in the submission's `ActionNormalizer` if that works; otherwise as it is."""
     low, high = env.action_space.low, env.action_space.high
     with quietly():
@@ -864,7 +864,7 @@ def actions(
 ) -> dict:
     """Ask an agent with a known actor and known noise for an action in each state, in single or double precision."""
     env = Still(states.shape[1], [-2.0] * samples.shape[1], [2.0] * samples.shape[1])
-    agent = new_agent(submitted, normalised(submitted, env), initial_random_steps=initial_random_steps)
+    agent = new_agent(submitted, normalized(submitted, env), initial_random_steps=initial_random_steps)
     agent.noise.samples, agent.total_step, agent.is_test = samples, total_step, is_test
     chosen, kinds, kept = [], set(), []
     for state in states:
@@ -891,7 +891,7 @@ def random_actions(
     """Ask an agent for many actions of its first, random steps; report how they are distributed."""
     env = Still(3, low, high)
     env.action_space.seed(np.random.randint(2**31))
-    agent = new_agent(submitted, normalised(submitted, env), initial_random_steps=initial_random_steps)
+    agent = new_agent(submitted, normalized(submitted, env), initial_random_steps=initial_random_steps)
     # Noise may be added to random actions as well; it is small.
     agent.noise.samples = np.array([[0.02], [-0.02]]) * np.ones(len(low))
     agent.total_step = total_step
@@ -1198,13 +1198,13 @@ class Targets:
 
     def put_back(self) -> None:
         for (target, network), first, start in zip(self.pairs, self.first, self.at_step, strict=True):
-            now, towards = ([to_plain(value) for value in one.parameters()] for one in (target, network))
+            now, toward = ([to_plain(value) for value in one.parameters()] for one in (target, network))
             stayed = all(map(np.array_equal, start, now))
             self.stayed = self.stayed and stayed
             self.followed = (
                 self.followed
                 and not stayed
-                and all(way != "elsewhere" and abs(way - TAU) < 1e-5 for way in ways(start, now, towards))
+                and all(way != "elsewhere" and abs(way - TAU) < 1e-5 for way in ways(start, now, toward))
             )
             with torch.no_grad():
                 for value, at_first in zip(target.parameters(), first, strict=True):
@@ -1372,20 +1372,20 @@ def untouched(submitted, obs: np.ndarray, acts: np.ndarray, rews: np.ndarray, ne
     }
 
 
-def went(first: np.ndarray, now: np.ndarray, towards: np.ndarray) -> Any:
-    """Return how far an array went towards another one, as a share of the way; a text if it went elsewhere."""
-    way, walked = (towards - first).astype(np.float64).ravel(), (now - first).astype(np.float64).ravel()
+def went(first: np.ndarray, now: np.ndarray, toward: np.ndarray) -> Any:
+    """Return how far an array went toward another one, as a share of the way; a text if it went elsewhere."""
+    way, walked = (toward - first).astype(np.float64).ravel(), (now - first).astype(np.float64).ravel()
     share = float(way @ walked / (way @ way))
     return share if np.allclose(walked, share * way, atol=1e-5) else "elsewhere"
 
 
-def ways(first: list[np.ndarray], now: list[np.ndarray], towards: list[np.ndarray]) -> list[Any]:
+def ways(first: list[np.ndarray], now: list[np.ndarray], toward: list[np.ndarray]) -> list[Any]:
     """Return of each parameter of a target how far it went; see `went`."""
-    return [went(*three) for three in zip(first, now, towards, strict=True)]
+    return [went(*three) for three in zip(first, now, toward, strict=True)]
 
 
 def following(submitted, obs_dim: int, act_dim: int, tau: float | None, count: int) -> dict:
-    """Call `_target_soft_update`; report how far each parameter of a target went towards its network."""
+    """Call `_target_soft_update`; report how far each parameter of a target went toward its network."""
     agent = new_agent(submitted, Still(obs_dim, [-1.0] * act_dim, [1.0] * act_dim), tau=tau)
     if tau is None:
         agent.tau = inspect.signature(submitted.DDPGAgent.__init__).parameters["tau"].default
@@ -1799,9 +1799,9 @@ def how_many(truths: list[bool]) -> str:
     return "all" if all(truths) else "none" if not any(truths) else f"{sum(truths)} of {len(truths)}"
 
 
-def followed_by(first: list[np.ndarray], now: list[np.ndarray], towards: list[np.ndarray]) -> str:
+def followed_by(first: list[np.ndarray], now: list[np.ndarray], toward: list[np.ndarray]) -> str:
     """Return whether all parameters of a target went the share TAU of the way to their network."""
-    walked, way = (np.concatenate([(to - at).ravel() for to, at in zip(one, first, strict=True)]) for one in (now, towards))
+    walked, way = (np.concatenate([(to - at).ravel() for to, at in zip(one, first, strict=True)]) for one in (now, toward))
     if not walked.any():
         return "not at all"
     return "τ of the way to its network" if np.allclose(walked, TAU * way, rtol=0.02, atol=1e-6) else "elsewhere"
@@ -1893,7 +1893,7 @@ def learn(submitted, num_frames: int, seed: int, d: int = 1) -> dict:
     np.random.seed(seed)
     world = Push(d)
     world.reset(seed=seed)
-    env = normalised(submitted, world)
+    env = normalized(submitted, world)
     critic_class = LearningCriticOfOneAxis if flat_values(submitted) else LearningCritic
     tiny = {"Actor": LearningActor, "Critic": critic_class}
     with fake_names(submitted, {name: with_own_methods(submitted, name, stand_in) for name, stand_in in tiny.items()}):

@@ -926,7 +926,7 @@ class PerState(nn.Module):
         return rows.log_softmax(dim=-1) if self.log_softmax else rows
 
     def chance_of_right_action(self) -> float:
-        """Return the probability of a step towards the target, or of staying there: the mean over all starts."""
+        """Return the probability of a step toward the target, or of staying there: the mean over all starts."""
         target, position = (places.ravel() for places in np.mgrid[:CELLS, :CELLS])
         with torch.no_grad():
             probabilities = self.rows.softmax(dim=-1)[target * (CELLS + 1) + position]

@@ -154,12 +154,12 @@ def test_many_rows_stay_whole(student):
 
 @points(1, question="TrajectorySampler.shuffle_trajectory")
 def test_rows_go_anywhere(student):
-    """With 150 rows, the order differs from call to call, and neighbouring rows are separated."""
+    """With 150 rows, the order differs from call to call, and neighboring rows are separated."""
 
     def view(facts):
-        # For a random order, 2 of 149 neighbours stay together, and the correlation has a standard deviation of 0.08.
+        # For a random order, 2 of 149 neighbors stay together, and the correlation has a standard deviation of 0.08.
         far = {
-            "neighbours are separated": facts["neighbours that are neighbours afterwards"] < 0.15,
+            "neighbors are separated": facts["neighbors that are neighbors afterwards"] < 0.15,
             "rows go anywhere": abs(facts["correlation of old and new places"]) < 0.45,
         }
         return only("a second call makes another order", "state is left alone", "keys")(facts) | far
@@ -246,7 +246,7 @@ def test_default_value_range(student):
 
 @points(2, question="PPO.value_loss")
 def test_value_both_ways(student):
-    """The loss is right for values that moved towards their target, away from it, and past it."""
+    """The loss is right for values that moved toward their target, away from it, and past it."""
     student.expect("values_both_ways", both)
 
 
@@ -257,8 +257,8 @@ def test_default_length(student):
 
 
 @points(1, question="PPO.step")
-def test_both_losses_are_minimised(student):
-    """An update minimises the policy loss plus value_loss_coef times the value loss."""
+def test_both_losses_are_minimized(student):
+    """An update minimizes the policy loss plus value_loss_coef times the value loss."""
     student.expect("step_on_the_value_mostly", rtol=1e-3)
 
 

@@ -149,7 +149,7 @@ def test_constant_advantages(student):
 
 @points(1, question="get_advantages")
 def test_advantages_small_spread(student):
-    """Differences of a thousandth are standardised, too; an outlier is not clipped."""
+    """Differences of a thousandth are standardized, too; an outlier is not clipped."""
     # float32 resolves differences of a thousandth near 1 only to about one part in ten thousand.
     student.expect("advantages_small_spread", only("advantages"), also=population_std, rtol=1e-3)
     student.expect("advantages_far_outlier", only("advantages"), also=population_std)

@@ -320,7 +320,7 @@ def make_stored(folder: Path) -> Target:
         isolation_layers=("a",),
     )
     report.checks = [check, failed]
-    report.summarise(home.assignment)
+    report.summarize(home.assignment)
     old = report.model_dump(mode="json") | {"schema_version": 1, "note": "The grader failed, not the submission: x"}
     keys = ResultFingerprints(submission="a", suite="b", environment="c")
     result = SubmissionResult(entry="e", key=keys, status="graded", report=report)

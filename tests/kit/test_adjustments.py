@@ -208,7 +208,7 @@ def test_a_wrong_file_leaves_all_as_it_was(folder: ResultsFolder) -> None:
     assert {path: path.read_bytes() for path in folder.path.iterdir() if path.is_file()} == before
 
 
-def test_misspelt_students_are_named(folder: ResultsFolder) -> None:
+def test_misspelled_students_are_named(folder: ResultsFolder) -> None:
     """Catches: an adjustment for nobody that everybody believes in."""
     told = list(rescore.rescore_and_report(folder, adjustments=by_hand(folder, "adda@x.edu,a,+2,good,,,\n")))
     assert f"{NAME} names students without a score: adda@x.edu (do you mean ada@x.edu?); check the spelling." in "".join(told)

@@ -85,7 +85,7 @@ def edits_of(text: str, name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("text", [POSITIVE, POSITIVE_AGAIN], ids=["loop", "comprehension"])
-def test_an_entry_is_added_and_its_mistake_recognised(toy: Path, add: Add, command_line: Callable[..., int], text: str) -> None:
+def test_an_entry_is_added_and_its_mistake_recognized(toy: Path, add: Add, command_line: Callable[..., int], text: str) -> None:
     """Catches: an entry that shows something else, that stands in the wrong place, or that costs the file its other lines."""
     before = read_mistakes(toy)
     code, said, after = add(text, id="negatives_left_out")
@@ -142,7 +142,7 @@ def test_what_hidden_checks_alone_see_is_declared_so(add: Add, toy: Path) -> Non
         (f"def total(values):\n    return {'(' * 5_000}{')' * 5_000}\n", "parenthes"),
     ],
 )
-def test_what_cannot_be_recognised_is_refused(add: Add, toy: Path, text: str, words: str) -> None:
+def test_what_cannot_be_recognized_is_refused(add: Add, toy: Path, text: str, words: str) -> None:
     """Catches: an entry of a mistake that nobody can make again, or that there is already; a traceback."""
     before = read_mistakes(toy)
     code, said, after = add(text)

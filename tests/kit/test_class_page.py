@@ -109,7 +109,7 @@ class Planted:
             checks.append(check)
         own = {"isolation": "full", "isolation_layers": (), "final": status != "failed", "checks": checks} | report
         made = Report(assignment="planted", title="Planted", suite_version="1.0", suites=("visible", "hidden"), **own)
-        made.summarise(ASSIGNMENT)
+        made.summarize(ASSIGNMENT)
         key = ResultFingerprints(submission=self.contents[name], suite="s", environment=fields.pop("environment", "e"))
         self.results[name] = SubmissionResult(entry=name, key=key, status=status, report=made, **fields)
         return name
@@ -264,7 +264,7 @@ def raised(kind: str, message: str) -> dict[str, str]:
     ],
 )
 def test_what_submissions_do_makes_a_group(one: Any, other: Any, alike: bool) -> None:
-    """Catches: groups by variable names, line numbers or last digits; two behaviours in one group."""
+    """Catches: groups by variable names, line numbers or last digits; two behaviors in one group."""
     made = Planted()
     for number, saw in enumerate((one, other)):
         text = wrong(message=f"NameError: x{number}\n  line {number}", signature=f"{number}")
@@ -330,14 +330,14 @@ def test_troubles() -> None:
 
 
 def test_what_looks_hostile() -> None:
-    """What the judge saw, and a worker that died, are recognised; what an honest error is, or says, is not."""
-    spoilt = explain_failure(Reply("protocol", details={"message": "a second frame"}), ASSIGNMENT.questions[0], 5, 100, "")
+    """What the judge saw, and a worker that died, are recognized; what an honest error is, or says, is not."""
+    spoiled = explain_failure(Reply("protocol", details={"message": "a second frame"}), ASSIGNMENT.questions[0], 5, 100, "")
     made = Planted()
-    made.add("forges", a=wrong("crashed", "in any words", cause=spoilt.cause))
+    made.add("forges", a=wrong("crashed", "in any words", cause=spoiled.cause))
     made.add("calls", b=wrong(message="in any words", cause=Cause.NETWORK))
     made.add("kills", attempts=3)
     made.add("opens", b=wrong(message=f"OSError: no\n{LIMITS[Cause.OPEN_FILES]}", cause=Cause.OPEN_FILES))
-    made.add("prints", b=wrong(message=f"AssertionError: {LIMITS[Cause.NETWORK]} {spoilt.message}", cause=Cause.EXCEPTION))
+    made.add("prints", b=wrong(message=f"AssertionError: {LIMITS[Cause.NETWORK]} {spoiled.message}", cause=Cause.EXCEPTION))
     assert troubled(made.shown(), "suspicious") == ["forges", "calls", "kills"]
 
 

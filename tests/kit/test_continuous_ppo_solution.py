@@ -314,7 +314,7 @@ def minibatch_of(rng: np.random.Generator, rows: int, actions: int, observations
 
 
 def surrogate(ratio: Any, advantage: Any, clip: float) -> Any:
-    """Return what PPO maximises, by the two cases of the text: a good action is limited above, a bad one below."""
+    """Return what PPO maximizes, by the two cases of the text: a good action is limited above, a bad one below."""
     limit = torch.where(
         advantage > 0, torch.minimum(ratio, torch.tensor(1 + clip)), torch.maximum(ratio, torch.tensor(1 - clip))
     )
@@ -436,7 +436,7 @@ class TestPolicyLoss:
 class TestValueLoss:
     def test_table_by_hand(self, solution: ModuleType) -> None:
         """Catches: min for max, no clipped error, a clip around the target, a clip of V itself, an error halved."""
-        # V, V_old, G: moved towards G and too far; away from G and too far; within the range; moved past G.
+        # V, V_old, G: moved toward G and too far; away from G and too far; within the range; moved past G.
         rows = np.array([[1.0, 0.0, 2.0], [-1.0, 0.0, 2.0], [0.1, 0.0, 2.0], [1.0, 0.0, 0.3]])
         # V:      1,        9,        3.61,     0.49
         # near:   1.8²,     2.2²,     3.61,     0.01
@@ -515,7 +515,7 @@ class TestStep:
 class TestModel:
     @pytest.mark.parametrize(("observations", "actions"), [(17, 6), (3, 1), (100, 70)])
     def test_size_and_beginning(self, solution: ModuleType, observations: int, actions: int) -> None:
-        """Catches: shared or missing layers, gain 1 or 2, another initialisation of one layer, torch's biases."""
+        """Catches: shared or missing layers, gain 1 or 2, another initialization of one layer, torch's biases."""
         model = solution.Model(observations, actions)
         layers = [(64, observations), (64, 64), (actions, 64), (64, observations), (64, 64), (1, 64)]
         count = sum(rows * columns + rows for rows, columns in layers) + actions
@@ -578,7 +578,7 @@ class TestPolicy:
     def test_shapes_and_log_probabilities_of_play(
         self, solution: ModuleType, rng: np.random.Generator, actions: int, rows: int | None
     ) -> None:
-        """Catches: exp(vector) as standard deviation, no sum over dimensions, no normaliser, (B, 1) for (B,), tensors."""
+        """Catches: exp(vector) as standard deviation, no sum over dimensions, no normalizer, (B, 1) for (B,), tensors."""
         model = trained_model(solution, rng, actions=actions)
         observations = rng.normal(size=(5,) if rows is None else (rows, 5))
         act = solution.Policy(model).act(observations)
@@ -710,8 +710,8 @@ class TestTrajectorySampler:
         orders = [[number for _ in range(4) for number in numbers_of(sampler.get_next())] for _ in range(30)]
         assert list(range(40)) not in orders
         assert len({tuple(order) for order in orders}) == 30
-        neighbours = [later - earlier for order in orders for earlier, later in itertools.pairwise(order)]
-        assert np.mean(np.isin(neighbours, [1, -1, 39, -39])) < 0.15  # 5 % by chance
+        neighbors = [later - earlier for order in orders for earlier, later in itertools.pairwise(order)]
+        assert np.mean(np.isin(neighbors, [1, -1, 39, -39])) < 0.15  # 5 % by chance
 
     def test_every_order_is_as_likely(self, solution: ModuleType) -> None:
         """Catches: a shuffle that swaps pairs at random, or draws with replacement."""
@@ -756,7 +756,7 @@ class TestTrajectorySampler:
         for key in before.keys() - {"state"}:
             np.testing.assert_array_equal(recorded[key], before[key])
 
-    def test_advantages_are_normalised_within_a_minibatch(self, solution: ModuleType, rng: np.random.Generator) -> None:
+    def test_advantages_are_normalized_within_a_minibatch(self, solution: ModuleType, rng: np.random.Generator) -> None:
         """Catches: a standard deviation that is not divided by, a division by 0."""
         minibatch = {"advantages": 3 + 5 * rng.normal(size=20), "rewards": np.ones(20)}
         raw = minibatch["advantages"].copy()
@@ -1311,7 +1311,7 @@ class TestWhole:
             torch.testing.assert_close(update, expected, rtol=1e-3, atol=1e-6)
 
     def test_make_ppo_runner(self, solution: ModuleType) -> None:
-        """Catches: γ or λ that does not reach the transforms, other defaults, minibatches without normalised advantages."""
+        """Catches: γ or λ that does not reach the transforms, other defaults, minibatches without normalized advantages."""
         env = Scripted(2)
         policy = LinearPolicy()
         sampler = solution.make_ppo_runner(env, policy, 24, 0.8, 0.6, num_epochs=2, num_minibatches=3)
@@ -1428,8 +1428,8 @@ class TestTraining:
         mean, variance, value = model(torch.as_tensor(batch["observations"]))
         distribution = MultivariateNormal(mean, torch.diag(variance))
         ratio = (distribution.log_prob(torch.as_tensor(batch["actions"])) - torch.as_tensor(batch["log_probs"])).exp()
-        normalised = torch.tensor((advantages - advantages.mean()) / advantages.std(), dtype=torch.float32)
-        policy_loss = -surrogate(ratio, normalised, 0.15).mean()
+        normalized = torch.tensor((advantages - advantages.mean()) / advantages.std(), dtype=torch.float32)
+        policy_loss = -surrogate(ratio, normalized, 0.15).mean()
         value_loss = pessimistic(value, torch.as_tensor(batch["values"]), torch.as_tensor(batch["value_targets"]), 0.15).mean()
         gradients = torch.autograd.grad(policy_loss + 0.7 * value_loss, list(model.parameters()), retain_graph=True)
         numbers = ratio.detach().double().numpy()

@@ -69,7 +69,7 @@ def graded(points: Sequence[float] = FULL, final: bool = True) -> Report:
         one = CheckResult(id=name, question=question, suite=suite, title=title, max_points=worth, points=got, outcome=outcome)
         report.checks.append(one.model_copy(update=about))
     report.final = final
-    report.summarise(ASSIGNMENT)
+    report.summarize(ASSIGNMENT)
     return report
 
 
@@ -666,7 +666,7 @@ def test_a_policy_that_cannot_be_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_policy_of_another_assignment(text: str, said: str) -> None:
-    """A misspelt question would otherwise count as ever, and nobody would see it."""
+    """A misspelled question would otherwise count as ever, and nobody would see it."""
     with pytest.raises(UsageError) as caught:
         score_class(course(entry()), {"submission_1": result("submission_1", graded())}, made(text))
     assert str(caught.value).startswith(said)

@@ -441,7 +441,7 @@ class TestReplayBuffer:
 
     @pytest.mark.parametrize(("stored", "size"), [(7, 12), (19, 7)])
     def test_every_set_is_as_likely(self, solution: ModuleType, stored: int, size: int) -> None:
-        """Catches: rows that are drawn twice, never or more often; neighbours that come together; the latest row left out."""
+        """Catches: rows that are drawn twice, never or more often; neighbors that come together; the latest row left out."""
         from scipy.stats import chisquare
 
         buffer = solution.ReplayBuffer(1, size, 3, rng=4)
@@ -1003,7 +1003,7 @@ class TestTrain:
         for _ in range(2):
             frames = agent.test()
             assert [frame.shape for frame in frames] == [(500, 500, 3)] * 3
-        # The palette of the first frame has the colours of the later ones, the arrow of the torque among them.
+        # The palette of the first frame has the colors of the later ones, the arrow of the torque among them.
         picture = Image.open(io.BytesIO(modules.training.animation(frames, width=500).data))
         for number, frame in enumerate(frames):
             picture.seek(number)
@@ -1212,7 +1212,7 @@ class TestAnimation:
 
     @pytest.mark.parametrize(("count", "options"), [(1, {}), (2, {"fps": 10}), (17, {"width": 60})])
     def test_gif(self, training: ModuleType, count: int, options: dict[str, int]) -> None:
-        """Catches: frames that are lost, squeezed, of other colours or shown too fast; an animation that stops."""
+        """Catches: frames that are lost, squeezed, of other colors or shown too fast; an animation that stops."""
         frames = self.frames(count)
         kept = [frame.copy() for frame in frames]
         shown = training.animation(frames, **options)

@@ -61,7 +61,7 @@ def tensor(values: Any) -> np.ndarray:
 
 
 def test_one_element_differs(shown) -> None:
-    """Its place, size and neighbours are what a student looks for; the map shows it where it is, and nothing else."""
+    """Its place, size and neighbors are what a student looks for; the map shows it where it is, and nothing else."""
     expected = np.arange(12.0).reshape(4, 3)
     got = expected.copy()
     got[2, 1] += 0.5
@@ -166,13 +166,13 @@ def test_nan_and_infinity(shown) -> None:
     assert "|????|" in shown({"values": expected[:2]}, {"values": expected[:2] * np.nan})
 
 
-def test_colours(shown, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal the map is coloured; with NO_COLOR, and where there is no terminal, it is written with characters."""
+def test_colors(shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal the map is colored; with NO_COLOR, and where there is no terminal, it is written with characters."""
     monkeypatch.delenv("NO_COLOR", raising=False)
     pair = {"values": tensor([1.0, 2.0])}, {"values": tensor([1.0, 3.0])}
-    coloured = shown(*pair, color_system="truecolor", force_terminal=True)
-    assert "\x1b[48;5;160m" in coloured
-    assert "@@" not in coloured
+    colored = shown(*pair, color_system="truecolor", force_terminal=True)
+    assert "\x1b[48;5;160m" in colored
+    assert "@@" not in colored
     monkeypatch.setenv("NO_COLOR", "1")
     assert "|  @@|" in shown(*pair, color_system="truecolor", force_terminal=True)
     assert "48;5" not in shown(*pair, color_system="truecolor", force_terminal=True)

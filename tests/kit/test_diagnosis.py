@@ -271,7 +271,7 @@ def test_a_recorded_pair_is_told() -> None:
 
 
 def test_what_both_change_and_nothing_records_may_be_anything() -> None:
-    """Catches: a pair that is not recognised, because only its most telling check is stored."""
+    """Catches: a pair that is not recognized, because only its most telling check is stored."""
     left, right = mistake("left", a=1, b=2, c=3), mistake("right", b=3, c=4)
     pair = MistakePair.of(left, right, {"b": {"got": 7}})
     assert pair.shows == {"a": {"got": 1}, "b": {"got": 7}, "c": UNPREDICTABLE}

@@ -1,4 +1,4 @@
-"""What is recorded of a mistake: it is recognised when it comes again, rounded or of another type, and nothing else is."""
+"""What is recorded of a mistake: it is recognized when it comes again, rounded or of another type, and nothing else is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.answers import UNPREDICTABLE, Mistake, read_mistakes, render_mistakes
-from grader.course.behaviour import list_forms
+from grader.course.behavior import list_forms
 from grader.judge.compare import Tolerance
 from grader.judge.evidence import Evidence, WrongAnswerEvidence
 from grader.sandbox.wire import TensorArray
@@ -116,7 +116,7 @@ def test_a_tensor_where_the_mistake_has_an_array() -> None:
 
 
 def test_a_float_where_an_integer_is_asked_for() -> None:
-    """A check that asks for exact types recognises a mistake by the type of a number; others do not see it."""
+    """A check that asks for exact types recognizes a mistake by the type of a number; others do not see it."""
     floats = WRONG | {"count": 7.0}
     assert answer(floats).fits(answer(WRONG).record())
     assert not answer(floats, exact_dtype=True).fits(answer(WRONG, exact_dtype=True).record())
@@ -130,7 +130,7 @@ def test_too_near_to_be_a_mistake() -> None:
 
 
 def test_a_number_at_the_edge_of_a_tolerance() -> None:
-    """Catches: a mistake that is not recognised where rounding decides whether one of its numbers is wrong."""
+    """Catches: a mistake that is not recognized where rounding decides whether one of its numbers is wrong."""
     edge = {"x": np.array([1.0, 2.0, 3.0]), "n": 1}
     below, above = ({"x": np.array([1.0 + gap, 2.0, 3.0]), "n": 2} for gap in (1.09e-4, 1.11e-4))
     assert answer(below, edge).fits(answer(above, edge).record())
@@ -139,7 +139,7 @@ def test_a_number_at_the_edge_of_a_tolerance() -> None:
 
 
 def test_the_other_form_of_a_mistake() -> None:
-    """A check that accepts two forms of an answer recognises a mistake in either."""
+    """A check that accepts two forms of an answer recognizes a mistake in either."""
     halved = {"also": lambda facts: facts | {"rows": facts["rows"] / 2}}
     recorded = answer(WRONG, **halved).record()
     assert answer(WRONG | {"rows": WRONG["rows"] / 2}, **halved).fits(recorded)
@@ -210,7 +210,7 @@ def test_facts_group_submissions_up_to_rounding() -> None:
 
 
 def test_what_is_no_answer() -> None:
-    """What a check says by itself is recognised by its words."""
+    """What a check says by itself is recognized by its words."""
     raised = {"status": "raised", "type": "IndexError", "message": "list index out of range"}
     assert Evidence(raised).fits(Evidence(dict(raised)).record())
     assert not Evidence(raised | {"type": "KeyError"}).fits(Evidence(raised).record())

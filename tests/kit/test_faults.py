@@ -197,7 +197,7 @@ def test_what_was_written_elsewhere_is_removed(sandbox: ForkedSandbox, monkeypat
 
 
 def test_a_layer_that_does_not_exist_is_an_error(home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A misspelt name would leave out nothing, or ask for nothing, silently."""
+    """A misspelled name would leave out nothing, or ask for nothing, silently."""
     for name in ("GRADER_WITHOUT", "GRADER_LEVEL", "GRADER_PROCESSOR"):
         monkeypatch.setenv(name, "secomp")
         with pytest.raises(UsageError, match="'secomp'; there are: "):

@@ -258,7 +258,7 @@ def report(toy: AssignmentFiles, *checks: CheckResult, **fields: Any) -> Report:
         "final": True,
     }
     made = Report(assignment="toy", isolation_layers=(), checks=list(checks), **(known | fields))
-    made.summarise(toy.assignment)
+    made.summarize(toy.assignment)
     return made
 
 

@@ -71,14 +71,14 @@ def any_facts(chance: random.Random, depth: int = 0) -> Any:
     return tuple(parts) if kind < 0.8 else {chance.choice(names): part for part in parts}
 
 
-def spoilt(facts: Any, chance: random.Random) -> Any:
+def spoiled(facts: Any, chance: random.Random) -> Any:
     """Return the facts with one part, somewhere in them, replaced by something hostile."""
     if isinstance(facts, dict) and facts and chance.random() < 0.8:
         name = chance.choice(list(facts))
-        return facts | {name: spoilt(facts[name], chance)}
+        return facts | {name: spoiled(facts[name], chance)}
     if isinstance(facts, list) and facts and chance.random() < 0.8:
         place = chance.randrange(len(facts))
-        return [*facts[:place], spoilt(facts[place], chance), *facts[place + 1 :]]
+        return [*facts[:place], spoiled(facts[place], chance), *facts[place + 1 :]]
     if isinstance(facts, np.ndarray) and facts.ndim and chance.random() < 0.5:
         other = np.array(facts, subok=True)
         return chance.choice(
@@ -140,7 +140,7 @@ def test_right_facts_with_one_hostile_part(
     def answer(driver: str, inputs: Any) -> Reply:
         known = cases.get(driver)
         facts = copy.deepcopy(chance.choice(known).answer) if known else None
-        return Reply("ok", spoilt(facts, chance))
+        return Reply("ok", spoiled(facts, chance))
 
     no_fault(graded(grader_of_all, home, monkeypatch, answer), seed)
 

@@ -97,7 +97,7 @@ SLIPS = {
         '@mistake("totl", hint="What is',
         f"{MISTAKES}:7: begins_with_one: there is no question 'totl'",
     ),
-    "a declaration misspelt": (
+    "a declaration misspelled": (
         MISTAKES,
         '@mistake("total", hint="What is',
         '@mistakes("total", hint="What is',
@@ -145,7 +145,7 @@ SLIPS = {
     ),
     "a question without mistakes": (TOML, None, OWN, f"{TOML}:29: more has no mistake in mistakes.py"),
     "a question without visible checks": (TOML, None, QUESTION, f"{TOML}:29: more has no visible check"),
-    "a function misspelt": (
+    "a function misspelled": (
         TOML,
         'function = "spread"',
         'function = "spred"',
@@ -177,7 +177,7 @@ SLIPS = {
     "no hidden checks": (HIDDEN, False, "", f"{HIDDEN}:0: it is missing"),
     "no mistakes": (MISTAKES, False, "", f"{MISTAKES}:0: it is missing: nothing shows that"),
     "no solution": (SOLUTION, False, "", f"{SOLUTION}:0: it is missing"),
-    "a survivor misspelt": (
+    "a survivor misspelled": (
         "solutions/toy/survivors.toml",
         None,
         "[[survivor]]\nquestio = 1\n",
@@ -298,6 +298,6 @@ def test_an_answer_that_is_not_a_number_names_its_case(toy: Path, command_line: 
 
 
 def test_an_assignment_that_is_not_there(toy: Path) -> None:
-    """Catches: a traceback for a name that is misspelt."""
+    """Catches: a traceback for a name that is misspelled."""
     with pytest.raises(UsageError, match="there is no assignment 'tow'"):
         inspect_assignment(toy, "tow")

@@ -212,7 +212,7 @@ def test_strange_ends(replaced, graded, body: str, outcome: Outcome, words: str)
 
 
 def test_prints_stand_beside_the_failed_check(replaced, graded) -> None:
-    """What the student printed is feedback to them; control characters in it are spelt out."""
+    """What the student printed is feedback to them; control characters in it are spelled out."""
     body = "print('my \\x1b[31mnote')\nfor i in range(10**5): print(i)\nreturn None"
     printed = graded(replaced(get_returns=body), QUESTION).checks[0].printed
     assert printed.startswith("my \\x1b[31mnote\n0\n1\n")

@@ -136,7 +136,7 @@ class TestReturns:
 
 
 class TestAdvantages:
-    def test_are_returns_minus_values_standardised(self, solution: ModuleType, rng: np.random.Generator) -> None:
+    def test_are_returns_minus_values_standardized(self, solution: ModuleType, rng: np.random.Generator) -> None:
         """Catches: the sign, (T, 1) - (T,) broadcast to (T, T), no division or no mean, a gradient that is kept."""
         weight, bias = rng.normal(size=3), 0.7
         observations, returns = rng.normal(size=(11, 3)), 5 + 3 * rng.normal(size=(11, 1))
@@ -329,7 +329,7 @@ class CountingEnv(utils.EnvInterface):
 
 
 def numbered_policy(observation: Tensor) -> Tensor:
-    """Return log-probabilities that differ from row to row, and that favour no action much."""
+    """Return log-probabilities that differ from row to row, and that favor no action much."""
     scores = torch.sin(observation[:, :1] * torch.tensor([1.0, 2.0, 3.0]))
     return torch.log_softmax(scores, dim=-1)
 
@@ -551,7 +551,7 @@ class TestTraining:
         assert all(moved[actor_size:]) if critic else not any(moved[actor_size:])
 
     def test_advantages_are_recomputed_once_a_collection(self, solution: ModuleType) -> None:
-        """Catches: advantages of each minibatch (standardised over 8 rows), and those of the first collection kept."""
+        """Catches: advantages of each minibatch (standardized over 8 rows), and those of the first collection kept."""
         done = self.train(solution, critic=True, zero=True, critic_loss_multiplier=0.0)
         # Nothing moves (both losses are multiplied by 0), so the advantages follow from the untouched critic.
         for epoch in self.epochs(done["batches"]):
@@ -559,8 +559,8 @@ class TestTraining:
             returns = torch.cat([batch["returns"] for batch in epoch])
             raw = (returns - done["critic"](rows)).detach().numpy()[:, 0]
             advantages = torch.cat([batch["return_or_advantage"] for batch in epoch]).numpy()[:, 0]
-            standardised = [(raw - raw.mean()) / raw.std(ddof=ddof) for ddof in (0, 1)]
-            assert any(np.allclose(advantages, expected, rtol=1e-4, atol=1e-5) for expected in standardised)
+            standardized = [(raw - raw.mean()) / raw.std(ddof=ddof) for ddof in (0, 1)]
+            assert any(np.allclose(advantages, expected, rtol=1e-4, atol=1e-5) for expected in standardized)
 
     def test_scheduler_steps_once_a_collection(self, solution: ModuleType) -> None:
         """Catches: a step for each epoch or minibatch, the rate before the step returned, no step at all."""

@@ -346,7 +346,7 @@ def estimator_with(*faults: str) -> Callable[..., Any]:
             advantage = advantage[:-1]
         if "one too many" in faults:
             advantage = np.append(advantage, 0.0)
-        if "normalised" in faults:
+        if "normalized" in faults:
             advantage = (advantage - advantage.mean()) / advantage.std()
         return advantage
 
@@ -357,7 +357,7 @@ class TestTestAdvantages:
     FAULTS = (
         "rolled", "rolled without next_state", "next row at an end", "truncated is terminated", "terminated is truncated",
         "last is terminated", "truncated cuts nothing", "terminated cuts nothing", "cut late", "gamma alone", "lambda alone",
-        "no decay", "squared", "last without delta", "plus value", "backwards", "one too few", "one too many", "normalised",
+        "no decay", "squared", "last without delta", "plus value", "backwards", "one too few", "one too many", "normalized",
         "another lambda for 0",
     )  # fmt: skip
 
@@ -1362,11 +1362,11 @@ class TestStableBaselines:
         batch["advantage"] = 3 + 2 * batch["advantage"]
         # Theirs divides by the root of the sum of squares over n - 1, not n, and would not be equal.
         advantage = (batch["advantage"] - batch["advantage"].mean()) / batch["advantage"].std(correction=0)
-        normalised = batch | {"advantage": advantage}
-        model = self.theirs(agent, normalised, epochs=1, batch_size=48)
+        normalized = batch | {"advantage": advantage}
+        model = self.theirs(agent, normalized, epochs=1, batch_size=48)
         model.train()
 
-        policy_loss, value_loss = agent.policy_loss(normalised), agent.value_loss(normalised)
+        policy_loss, value_loss = agent.policy_loss(normalized), agent.value_loss(normalized)
         logged = model.logger.name_to_value
         entropy_part = entropy_coef * logged["train/entropy_loss"]
         assert policy_loss.item() == pytest.approx(logged["train/policy_gradient_loss"] + entropy_part, abs=1e-5)
@@ -1382,7 +1382,7 @@ class TestStableBaselines:
             np.testing.assert_allclose(ours.detach(), theirs.detach(), rtol=0, atol=2e-5)  # steps are of 1e-3
 
     def test_many_minibatches(self, solution: ModuleType, rng: np.random.Generator) -> None:
-        """Catches: a shuffle for all epochs, a last minibatch that is lost, normalisation of each minibatch."""
+        """Catches: a shuffle for all epochs, a last minibatch that is lost, normalization of each minibatch."""
         agent = agent_of(solution, entropy_coef=0.02, epochs=4, batch_size=10)
         batch = batch_of(agent, rng, 48, dtype=torch.float32)
         agent.episodes = cut(batch | {"advantage": 3 + 2 * batch["advantage"]}, 20, 5, 23)
@@ -1445,7 +1445,7 @@ class TestUpdate:
         metrics = agent.update()
 
         numbers = batch["advantage"].double().numpy()
-        normalised = (numbers - numbers.mean()) / np.std(numbers)
+        normalized = (numbers - numbers.mean()) / np.std(numbers)
         each = len(sizes_of_batches)
         assert [len(one["state"]) for one in seen.policy] == sizes_of_batches * 3
         assert [len(one["state"]) for one in seen.value] == sizes_of_batches * 3
@@ -1457,7 +1457,7 @@ class TestUpdate:
             rows = [identity[tuple(state)] for state in one["state"].reshape(len(one["state"]), -1).tolist()]
             for name in ("action", "log_prob", "value_target"):
                 assert torch.equal(one[name], batch[name][rows])
-            np.testing.assert_allclose(one["advantage"], normalised[rows], **CLOSE)
+            np.testing.assert_allclose(one["advantage"], normalized[rows], **CLOSE)
             if number % each == 0:
                 orders.append([])
             orders[-1] += rows

@@ -544,8 +544,8 @@ def test_a_key_that_is_none(toy: Path) -> None:
     assert faults(toy) == []
 
 
-def test_a_mistake_that_looks_alike_decides_which_is_recognised(toy: Path) -> None:
-    """Catches: a record that says a mistake has its own hint, though a new one is recognised instead."""
+def test_a_mistake_that_looks_alike_decides_which_is_recognized(toy: Path) -> None:
+    """Catches: a record that says a mistake has its own hint, though a new one is recognized instead."""
     path = toy / "tests" / "hidden" / "mistakes" / "toy.json"
     assert fallen(toy, lambda: edit(path, '"test_default_scale":', '"test_another":')) == {"spread", "all"}
 

@@ -1002,17 +1002,17 @@ class TestPreprocessAtari:
         np.testing.assert_allclose(observation[0], shrunk(frames[0]), atol=ROUNDED)
         assert info == {"seed": 8}
 
-    def test_grey_of_colours(self, modules: SimpleNamespace, rng: np.random.Generator) -> None:
+    def test_gray_of_colors(self, modules: SimpleNamespace, rng: np.random.Generator) -> None:
         """Catches: blue taken for red, the plain mean of the channels."""
         frames = rng.integers(256, size=(2, 210, 160, 3), dtype=np.uint8)
         frames[0] = frames[0] // [1, 8, 8]
         env = modules.atari_util.PreprocessAtari(Screen(frames), crop=kungfu_crop, n_frames=1)
         for number in range(2):
             observation = env.step(0)[0] if number else env.reset()[0]
-            grey = kungfu_crop(frames[number]) @ np.array([0.299, 0.587, 0.114])  # ITU-R BT.601
-            np.testing.assert_allclose(observation[0], shrunk(grey), atol=2 * ROUNDED)
+            gray = kungfu_crop(frames[number]) @ np.array([0.299, 0.587, 0.114])  # ITU-R BT.601
+            np.testing.assert_allclose(observation[0], shrunk(gray), atol=2 * ROUNDED)
 
-    def test_colours(self, modules: SimpleNamespace, rng: np.random.Generator) -> None:
+    def test_colors(self, modules: SimpleNamespace, rng: np.random.Generator) -> None:
         """Catches: channels last, channels in another order, frames stacked where channels belong."""
         frames = rng.integers(256, size=(3, 210, 160, 3), dtype=np.uint8)
         env = modules.atari_util.PreprocessAtari(Screen(frames), 30, 40, color=True, crop=kungfu_crop, n_frames=2)
@@ -1056,7 +1056,7 @@ class TestPreprocessAtari:
         emulator = env.unwrapped.ale
         assert emulator.getFloat("repeat_action_probability") == 0.25
         assert env.spec.kwargs["frameskip"] == 4
-        assert env.unwrapped.observation_space.shape == (210, 160)  # grey; colours would take longer
+        assert env.unwrapped.observation_space.shape == (210, 160)  # gray; colors would take longer
         assert env.render_mode is None
         observation, _ = env.reset(seed=1)
         assert env.observation_space.contains(observation)
@@ -1067,10 +1067,10 @@ class TestPreprocessAtari:
         np.testing.assert_allclose(observation[0], shrunk(kungfu_crop(emulator.getScreenGrayscale())), atol=ROUNDED)
         assert observation.std() > 0.05
 
-    def test_grey_of_the_emulator(self, atari: SimpleNamespace) -> None:
-        """Catches: a grey that is not that of the seed, which made it of colours."""
-        colours = gym.make(atari.atari_util.GAME, obs_type="rgb")
-        by_hand = atari.atari_util.PreprocessAtari(colours, crop=kungfu_crop, n_frames=1)
+    def test_gray_of_the_emulator(self, atari: SimpleNamespace) -> None:
+        """Catches: a gray that is not that of the seed, which made it of colors."""
+        colors = gym.make(atari.atari_util.GAME, obs_type="rgb")
+        by_hand = atari.atari_util.PreprocessAtari(colors, crop=kungfu_crop, n_frames=1)
         env = atari.atari_util.make_env()
         pairs = [(by_hand.reset(seed=4)[0], env.reset(seed=4)[0])]
         for action in np.random.default_rng(1).integers(14, size=100):
@@ -1187,7 +1187,7 @@ class TestWatching:
         for duration, ticks in zip(durations, lasts, strict=True):
             assert abs(duration - ticks * 4000 / 60) < 10 + ticks / 2  # the file counts hundredths of a second
         for one, other in zip(shown, different, strict=True):
-            assert np.abs(one - other).max() <= 8  # a palette of 256 colours
+            assert np.abs(one - other).max() <= 8  # a palette of 256 colors
 
     @pytest.mark.parametrize(("chance", "max_steps"), [(0.1, 500), (0.0, 4)])
     def test_recording_ends(

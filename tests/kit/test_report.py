@@ -222,7 +222,7 @@ def test_not_final_is_said() -> None:
 
 
 @RECORDED
-def test_no_colour_in_a_pipe() -> None:
+def test_no_color_in_a_pipe() -> None:
     """Escape sequences in a file or pipe are noise."""
     stream = io.StringIO()
     screen.render(example(), stream)
@@ -379,7 +379,7 @@ class Screen(io.TextIOWrapper):
 
 
 def shown_on_a_terminal(report: Report, monkeypatch: pytest.MonkeyPatch, encoding: str = "utf-8") -> str:
-    """Return what a terminal shows, without its colours."""
+    """Return what a terminal shows, without its colors."""
     monkeypatch.setenv("TERM", "xterm-256color")
     stream = Screen(io.BytesIO(), encoding=encoding)
     screen.render(report, stream)

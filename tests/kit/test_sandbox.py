@@ -373,7 +373,7 @@ def test_what_is_not_wanted_is_not_loaded(sandbox: ForkedSandbox) -> None:
 
 
 def test_every_refused_call_is_known() -> None:
-    """A misspelt name, or one that this libseccomp is too old for, would leave the call allowed without a word."""
+    """A misspelled name, or one that this libseccomp is too old for, would leave the call allowed without a word."""
     pyseccomp = pytest.importorskip("pyseccomp", exc_type=Exception)  # type: ignore[arg-type]  # RuntimeError, too
     from grader.sandbox import syscall_filter as rules
 

@@ -86,7 +86,7 @@ def test_declared_patterns_are_inputs(tmp_path: Path) -> None:
 
 
 def test_functions_can_declare_their_own_inputs(tmp_path: Path) -> None:
-    """What one test reads is no input of its neighbours."""
+    """What one test reads is no input of its neighbors."""
     files = {"a": "", "b": "", "tests/kit/test_it.py": "INPUTS = {'*': ('a',), 'test_b': ('b',)}"}
     assert list_inputs(tmp_path, files, "test_a") == {"a"}
     assert list_inputs(tmp_path, files, "test_b") == {"a", "b"}

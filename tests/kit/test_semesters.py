@@ -423,7 +423,7 @@ def remove_results(folder: Path) -> None:
         (shutil.rmtree, "there is no such file or folder"),
     ],
 )
-def test_a_spoilt_folder_gets_one_sentence(
+def test_a_spoiled_folder_gets_one_sentence(
     spoil: Callable[[Path], None],
     said: str,
     classes: tuple[ResultsFolder, ResultsFolder],

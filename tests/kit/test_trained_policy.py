@@ -63,7 +63,7 @@ def content(trained_policy: ModuleType, normalize: SimpleNamespace, tmp_path: Pa
 
 
 def test_plays_what_was_trained(trained_policy: ModuleType, normalize: SimpleNamespace, content: bytes) -> None:
-    """Catches: layers of the value network, a normalisation left out or done twice, a clip forgotten."""
+    """Catches: layers of the value network, a normalization left out or done twice, a clip forgotten."""
     observation = np.random.default_rng(0).normal(scale=20, size=17)  # some are clipped
     moments = normalize.observation_moments
     scaled = np.clip((observation - moments.mean) / np.sqrt(moments.variance + 1e-8), -10, 10)

@@ -1,4 +1,4 @@
-"""Behaviour of utils.py: what its docstrings and the assignments promise. Docstrings name the mistakes."""
+"""Behavior of utils.py: what its docstrings and the assignments promise. Docstrings name the mistakes."""
 
 from __future__ import annotations
 
@@ -322,7 +322,7 @@ class TestCartPole:
         env = utils.OpenAIGymEnv()
         observation, terminated, steps = env.reset(seed=0), False, 0
         while not terminated and steps < 600:
-            lean = observation[0, 2] + observation[0, 3]  # push towards the side to which the pole falls
+            lean = observation[0, 2] + observation[0, 3]  # push toward the side to which the pole falls
             observation, terminated, _ = env.step(action(int(lean > 0)))
             steps += 1
         assert steps == 500
@@ -407,7 +407,7 @@ class TestNetwork:
         assert all(parameter.requires_grad for parameter in network.parameters())
 
     def test_without_fixed_init_torchs_own_is_kept(self) -> None:
-        """Catches: another initialisation, or one that draws in another order."""
+        """Catches: another initialization, or one that draws in another order."""
         torch.manual_seed(3)
         network = utils.SimpleReLuNetwork(3, 2, hidden_dims=[7, 5])
         torch.manual_seed(3)
@@ -656,7 +656,7 @@ class TestSampling:
 
     @pytest.mark.parametrize("shift", [0.0, 3.0, -60.0])
     def test_frequencies_of_unseeded_draws(self, shift: float) -> None:
-        """Catches: logits taken as probabilities, a softmax forgotten for logits that are not normalised."""
+        """Catches: logits taken as probabilities, a softmax forgotten for logits that are not normalized."""
         torch.manual_seed(0)
         self.assert_frequencies(utils.distribution_sample(self.logits(30_000) + shift))
         self.assert_frequencies(torch.cat([utils.distribution_sample(self.logits() + shift) for _ in range(5000)]))
@@ -937,11 +937,11 @@ class TestLearningCurves:
         assert means == sorted(means)
 
     def test_draws_where_it_is_told(self) -> None:
-        """Catches: a second, empty figure in the notebook; a colour that changes from picture to picture."""
+        """Catches: a second, empty figure in the notebook; a color that changes from picture to picture."""
         from matplotlib import pyplot
 
         figure, axes = pyplot.subplots()
-        assert utils.plot_learning_curves({"a": [[1.0]]}, "reward", axes=axes, colours=["red"]) is axes
+        assert utils.plot_learning_curves({"a": [[1.0]]}, "reward", axes=axes, colors=["red"]) is axes
         assert axes.get_lines()[0].get_color() == "red"
         pyplot.close(figure)
 

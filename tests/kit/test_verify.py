@@ -84,7 +84,7 @@ def test_a_good_suite_is_proven(toy: Path, tmp_path: Path) -> None:
         "the stub gets 0/6",
         "2 of 2 alternatives get full marks",
         "7 of 7 mistakes are caught",
-        "7 of 7 mistakes are recognised by their own hint",
+        "7 of 7 mistakes are recognized by their own hint",
         "visible/test_both catches product",
         "nothing_of_nothing is caught by hidden/test_nothing_to_add alone",
         "largest collateral: no mistake costs a point outside its own question",
@@ -317,7 +317,7 @@ def test_nothing_is_recorded_of_mistakes_while_the_solution_fails(toy: Path, edi
     assert (toy / "tests" / "visible" / "mistakes" / "toy.json").read_text() == before
 
 
-def test_a_misspelt_case_is_told(toy: Path, edit) -> None:
+def test_a_misspelled_case_is_told(toy: Path, edit) -> None:
     """A check that names no case is the maintainer's slip, to be told in their words."""
     edit("tests/visible/test_toy.py", '"many_values"', '"many_value"')
     assert any("the suite has no case 'many_value'; did you mean 'many_values'?" in line for line in faults(toy, quick=True))
@@ -548,7 +548,7 @@ def test_each_placement_of_a_mistake_must_be_caught(toy: Path, edit) -> None:
     assert [line for line, fault in found if fault] == []
     assert ("10 of 10 mistakes are caught", False) in found
     assert ("3 of these are placements of 2 mistakes", None) in found
-    assert ("10 of 10 mistakes are recognised by their own hint (at least 90% must be)", False) in found
+    assert ("10 of 10 mistakes are recognized by their own hint (at least 90% must be)", False) in found
     assert re.search(r"^  product, in a loop +xx[x.]$", "\n".join(line for line, _ in found), re.MULTILINE)
     edit("solutions/toy/mistakes.py", '{"- min(values)": "+ min(values)"}', '{"- min(values)": "- (min(values))"}')
     assert "the mistake exchanged, in the second passes every check of spread" in faults(toy, quick=True)
@@ -579,12 +579,12 @@ def test_exit_code_and_lines(toy: Path, edit, command_line, capsys: pytest.Captu
     ("other", "tried"),
     [
         ({"a": ["12345678", 2.0]}, True),  # both change fact a
-        ({"b": ["12345678", 2.0]}, False),  # recognised by its own fact
+        ({"b": ["12345678", 2.0]}, False),  # recognized by its own fact
         ({"a": ["12345678"], "b": ["12345678", 2.0]}, False),  # there is no number in what they share
     ],
 )
 def test_pairs_that_change_the_same_numbers_are_tried(built_toy: Path, other: dict[str, list], tried: bool) -> None:
-    """Catches: a build that takes hours for pairs which grading recognises by itself, or leaves out those that it cannot."""
+    """Catches: a build that takes hours for pairs which grading recognizes by itself, or leaves out those that it cannot."""
     home = AssignmentFiles(built_toy, "toy")
     shows = {
         "smallest_forgotten": {"check": [{"case": {"a": ["abcdefab", 1.0]}}]},

@@ -151,20 +151,19 @@ def uniform_actions(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def drawn_evenly(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return whether rows of a buffer are drawn at random: each as often, and not only neighbours together."""
+    """Return whether rows of a buffer are drawn at random: each as often, and not only neighbors together."""
     if "how often each row came" not in facts:
         return facts
     came = np.asarray(facts["how often each row came"], np.float64)
     rows, size = came.size, came.sum() / facts["batches"]
     share = size / rows
-    # Of how many rows two batches in a row share: hypergeometric. Of neighbours, drawn at random, there are a few percent.
+    # Of how many rows two batches in a row share: hypergeometric. Of neighbors, drawn at random, there are a few percent.
     spread = (size * share * (1 - share) * (rows - size) / max(rows - 1, 1) / facts["batches"]) ** 0.5
     return {
         "each row comes as often as any other": within_errors(
             came, came.mean(), (facts["batches"] * max(share * (1 - share), 0)) ** 0.5
         ),
-        "a batch is more than neighbouring rows": share > 0.999
-        or facts["share of the batches that are neighbouring rows"] < 0.3,
+        "a batch is more than neighboring rows": share > 0.999 or facts["share of the batches that are neighboring rows"] < 0.3,
         "batches differ": share > 0.999 or not facts["two batches are the same"],
         # Different rows are counted: batches with rows that come twice have fewer of them.
         "a batch does not depend on the one before": facts["a batch has a row twice"]

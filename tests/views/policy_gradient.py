@@ -22,7 +22,7 @@ Facts = dict[str, Any]
 
 
 def population_std(expected: Facts) -> Facts:
-    """Return the same advantages, standardised by NumPy's definition of the standard deviation instead of torch's."""
+    """Return the same advantages, standardized by NumPy's definition of the standard deviation instead of torch's."""
     size = len(expected["advantages"])
     return expected | {"advantages": expected["advantages"] * np.sqrt(size / (size - 1))}
 
@@ -46,7 +46,7 @@ def policy_updates(facts: Facts) -> Facts:
         "weights moved by something else than the optimizer": facts["moved by more than the steps"]["policy"],
     }
     if wrong:
-        # Numbers, because a mistake is recognised by them: that something is wrong shows nothing of what it is.
+        # Numbers, because a mistake is recognized by them: that something is wrong shows nothing of what it is.
         view["of the right gradients, the updates found"] = [step["multiple"] for step in steps[:8]]
         view["beside these, in sizes of the right gradients"] = [step["rest"] for step in steps[:8]]
     return view
@@ -260,7 +260,7 @@ def dealt(facts: Facts) -> dict[str, bool]:
     splits = [(number, frozenset(map(frozenset, split))) for number, split in epochs(facts) if len(split) > 2]
     firsts = dict(reversed(splits))
     return {
-        "all minibatches of an epoch are runs of neighbouring rows": any(
+        "all minibatches of an epoch are runs of neighboring rows": any(
             all(max(part) - min(part) < len(part) for part in split) for _, split in splits
         ),
         "a later epoch has the same minibatches as an earlier one of its collection": len(set(splits)) < len(splits),

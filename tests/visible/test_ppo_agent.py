@@ -442,7 +442,7 @@ def test_minibatches(student):
 
 
 @points(1, question="PPOAgent.update")
-def test_normalised_advantages(student):
+def test_normalized_advantages(student):
     """The advantages of all rows are normalized together, once; they may all be equal."""
     student.expect("two_updates", aligned("advantage"), also=other_deviation(16))
     student.expect("equal_advantages", aligned("advantage"))

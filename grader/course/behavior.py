@@ -33,7 +33,7 @@ Form = tuple[str, tuple[float, ...]]
 """One way in which an answer may be read: what must be equal, and the numbers that must be close."""
 
 
-def record_behaviour(seen: Mapping[str, CheckFailed | None]) -> dict[str, Any]:
+def record_behavior(seen: Mapping[str, CheckFailed | None]) -> dict[str, Any]:
     """Return what each failed check saw, in the form that results store; a check of the stub saw nothing.
 
     Args:
@@ -43,12 +43,12 @@ def record_behaviour(seen: Mapping[str, CheckFailed | None]) -> dict[str, Any]:
 
 
 def list_failed_checks(checks: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
-    """Return the checks that a submission failed because of its behaviour."""
+    """Return the checks that a submission failed because of its behavior."""
     undecided = (Outcome.NOT_RUN, Outcome.GRADER_ERROR, Outcome.PASSED)
     return tuple(check for check in checks if check.outcome not in undecided and not check.unwritten)
 
 
-class Behaviour:
+class Behavior:
     """What the failed checks of one question saw of one submission.
 
     Args:
@@ -67,7 +67,7 @@ class Behaviour:
             if check.outcome is Outcome.FAILED
         }
 
-    def agrees(self, other: Behaviour) -> bool:
+    def agrees(self, other: Behavior) -> bool:
         """Return whether both fail the same checks, and these saw the same, except for rounding."""
         return self.outline == other.outline and all(
             any(_close(one, another) for one in forms for another in other._forms[check])
@@ -129,14 +129,14 @@ def choose_telling_check(failed: Sequence[CheckResult]) -> CheckResult:
         failed: At least one check that ended as failed.
     """
     wrong = [check for check in failed if check.outcome is Outcome.FAILED]
-    return next((check for check in wrong if _compares(summarise_message(check.message))), wrong[0])
+    return next((check for check in wrong if _compares(summarize_message(check.message))), wrong[0])
 
 
 def _compares(summary: str) -> bool:
     return bool(COMPARED.search(summary) and NUMBER.search(summary))
 
 
-def summarise_message(message: str) -> str:
+def summarize_message(message: str) -> str:
     """Return the message of a failed check on one line, without the inputs of the case.
 
     A first line that only announces the next lines is joined with them: "returns:" becomes "returns: expected 1.5, got 2".
