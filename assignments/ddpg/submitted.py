@@ -109,8 +109,8 @@ class OUNoise:
     """Correlated noise from an Ornstein-Uhlenbeck process.
 
     One time step is x ← x + θ(μ - x) + σε with ε ~ N(0, 1), independent in each dimension. In the
-    long run its mean is μ, its variance σ²/(θ(2 - θ)), and the correlation of two successive
-    samples 1 - θ: with θ = 1 it is white noise.
+    long run its mean is μ, its variance is σ²/(θ(2 - θ)), and the correlation of two successive
+    samples is 1 - θ. With θ = 1, it is white noise.
 
     Args:
         size: A.
@@ -219,8 +219,8 @@ class DDPGAgent:
     """A DDPG agent for an environment with continuous actions.
 
     Args:
-        env: An environment that takes actions in [-1, 1]: wrap it in `ActionNormalizer`. The
-            `action_space` of the wrapper is still that of the environment.
+        env: An environment that takes actions in [-1, 1], for example one wrapped in
+            `ActionNormalizer`. The wrapper's `action_space` is still that of the inner environment.
         memory_size: The size of the replay buffer.
         batch_size: B.
         ou_noise_theta, ou_noise_sigma: θ and σ of the noise.
@@ -284,7 +284,7 @@ class DDPGAgent:
 
         In a test, the action is the actor's. In training, while
         `total_step < initial_random_steps`, it is drawn uniformly from [-1, 1] in every dimension
-        (with or without noise). Afterwards it is the actor's action plus a sample of the noise,
+        (adding noise is optional). Afterwards it is the actor's action plus a sample of the noise,
         clipped to [-1, 1]. Compute it without a gradient.
         """
         # YOUR CODE HERE (about 9 lines)
@@ -319,8 +319,9 @@ class DDPGAgent:
         Critic loss: the mean over the batch of (Q(s, a) - y)² with
         y = r + γ(1 - done) Q'(s', μ'(s')). No gradient flows through y. (Lillicrap et al. 2015,
         algorithm 1.)
-        Actor loss: minus the mean of Q(s, μ(s)), by the critic that has just been updated. Its
-        gradient flows through the critic to the actor, and only the actor changes. (Equation 6.)
+        Actor loss: minus the mean of Q(s, μ(s)), computed with the critic that has just been
+        updated. Its gradient flows through the critic to the actor, and only the actor changes.
+        (Equation 6.)
 
         Shapes: `rews` and `done` are `[B]`, and values are `[B, 1]`. If you subtract them, you get
         `[B, B]` and no error.
@@ -365,14 +366,14 @@ class DDPGAgent:
     def test(self) -> list[np.ndarray]:
         """Play one episode without noise; print its score and return its frames. Store nothing.
 
-        A frame is the result of `self.env.render()` before a step; create the environment with
-        `render_mode="rgb_array"`. `test` sets `is_test` to True; `train` sets it back.
+        A frame is the result of `self.env.render()` before a step; this needs an environment
+        created with `render_mode="rgb_array"`. `test` sets `is_test` to True; `train` sets it back.
         """
         # YOUR CODE HERE (about 10 lines)
         raise NotImplementedError("DDPGAgent.test: play one episode as a test, print its score, return its frames")
 
     def _plot(self, frame_idx: int, scores: list[float], actor_losses: list[float], critic_losses: list[float]) -> None:
-        """Plot scores and losses during the training. Provided."""
+        """Plot scores and losses during training. Provided."""
         self.live_plot(frame_idx, scores, actor_losses, critic_losses)
 
 

@@ -1,4 +1,4 @@
-"""Proximal policy optimization (PPO), repaired, derived and assembled: the file you submit.
+"""Proximal policy optimization (PPO) in three parts (repair, derive, assemble): the file you submit.
 
 Fill in every place marked YOUR CODE HERE. Work from top to bottom and run `python grade.py` as
 often as you like. Keep names, arguments and return values; you may add helper functions and
@@ -10,11 +10,11 @@ action dimensions, w the number of observations in a state (its window), V(s) th
 This assignment follows a notebook of drafts for a PPO agent in *keras-rl* (November 2017), called
 "the keras-rl drafts" below. The agents of this library have a `forward` and a `backward` method. The
 drafts implement PPO (Schulman et al. 2017, "Proximal policy optimization algorithms", arXiv
-1707.06347) in this form. Their author suspected mistakes in one of them. The notebook of this
+1707.06347) in this form. Their author suspected a mistake in one of them. The notebook of this
 assignment shows that there are several.
 
-Each question except the test is graded independently: the grader supplies the parts of other
-questions that it needs.
+Each question except `test_advantages` is graded independently: the grader supplies all code that
+belongs to other questions.
 """
 
 from collections.abc import Callable, Sequence
@@ -134,7 +134,7 @@ class IndependentGaussianProcess:
             x: (mu, log_sigma, y), float32 `[B, n]` each; y holds the actions.
 
         The log-density of one dimension is -log(2π)/2 - log σ - (y - μ)²/(2σ²); for independent
-        dimensions, take the sum. The gradient must be finite everywhere, also at y = μ.
+        dimensions, take the sum. The gradient must be finite everywhere, including at y = μ.
         """
         # YOUR CODE HERE (about 3 lines)
         raise NotImplementedError(
@@ -218,7 +218,7 @@ class Critic(nn.Module):
 
 
 class EpisodeMemory:
-    """The steps so far of the current episode in one environment.
+    """The steps taken so far in the current episode of one environment.
 
     Args:
         window_length: w, the number of observations in a state.
@@ -269,8 +269,8 @@ class EpisodeMemory:
         """Return the state: the latest w observations of this episode, the oldest one first.
 
         Args:
-            observation: float32 `[obs_dim]`; the current observation and the last one of the state.
-                It is not in `observations` yet, and this method does not append it.
+            observation: float32 `[obs_dim]`; the current observation, which becomes the last one of
+                the state. It is not in `observations` yet, and this method does not append it.
 
         If the episode has fewer than w observations so far, the state starts with zeros (float32
         `[obs_dim]`) in place of the missing ones.
@@ -350,7 +350,7 @@ class PPOAgent:
         self.critic = Critic(obs_dim, window_length)
         self.process = IndependentGaussianProcess(n, self.rng)
         self.learning_rate = learning_rate
-        # fused=True updates all parameters at once: a third of the time for small networks.
+        # fused=True updates all parameters at once, in a third of the time for small networks.
         self.optimizer = optim.Adam([*self.actor.parameters(), *self.critic.parameters()], lr=learning_rate, fused=True)
         self.memories = [EpisodeMemory(window_length) for _ in range(num_envs)]
         self.recent: tuple = ()

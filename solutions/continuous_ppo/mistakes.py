@@ -138,14 +138,14 @@ reset_loses_its_seed = altered(
 lengths_as_floats = altered(
     "Summaries",
     {"self.episode_lengths.append(self._length)": "self.episode_lengths.append(float(self._length))"},
-    hint="Which type do the entries of your list of lengths have?",
+    hint="What type do the entries of your list of lengths have?",
     form=True,
 )
 
 returns_as_tensors = altered(
     "Summaries",
     {"self.episode_returns.append(self._return)": "self.episode_returns.append(torch.tensor(self._return))"},
-    hint="Which type do the entries of your list of returns have?",
+    hint="What type do the entries of your list of returns have?",
     form=True,
 )
 
@@ -265,7 +265,7 @@ parameters_in_double_precision = altered(
         "self.log_variance = nn.Parameter(torch.zeros(act_dim))": ""
         "self.log_variance = nn.Parameter(torch.zeros(act_dim))\nself.double()"
     },
-    hint="Which dtype do your parameters have, and which dtype do the observations have?",
+    hint="What dtype do your parameters have, and what dtype do the observations have?",
 )
 
 every_model_alike = altered(
@@ -292,7 +292,7 @@ nothing_between = altered(
 tanh_behind_each_head = altered(
     "Model.forward",
     {"nn.Tanh(), layers[2])": "nn.Tanh(), layers[2], nn.Tanh())"},
-    hint="Which values can the last layer of your networks return, compared with the values that a return can have?",
+    hint="Which values can your networks output, and which values can a mean or a return have?",
     source="student code",
 )
 
@@ -391,7 +391,7 @@ a_number_for_each_dimension = altered(
         "Independent(Normal(mean, variance.sqrt(), validate_args=False), 1, validate_args=False)": ""
         "Normal(mean, variance.sqrt())"
     },
-    hint="Which shape does log_prob have for a batch of whole action vectors?",
+    hint="What shape does log_prob have for a batch of whole action vectors?",
     source="student code",
 )
 
@@ -435,7 +435,7 @@ training_takes_any_precision = altered(
         "            mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))\n            # A": ""
         "            mean, variance, values = self.model(torch.as_tensor(inputs))\n            # A"
     },
-    hint="Observations may be float64: which dtype do the weights of the model have?",
+    hint="Observations may be float64: what dtype do the weights of the model have?",
     source="student code",
 )
 
@@ -445,13 +445,13 @@ training_needs_a_tensor = altered(
         "            mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))\n            # A": ""
         "            mean, variance, values = self.model(inputs.float())\n            # A"
     },
-    hint="Which type do the observations of a minibatch have: array, or tensor?",
+    hint="What type do the observations of a minibatch have: array, or tensor?",
 )
 
 training_squeezes_one_row = altered(
     "Policy.training",
     {'"distribution": distribution, "values": values}': '"distribution": distribution, "values": values.squeeze()}'},
-    hint="Which shape do your values have for a batch of one row?",
+    hint="What shape do your values have for a batch of one row?",
     source="student code",
     form=True,
 )
@@ -520,7 +520,7 @@ log_prob_for_each_dimension = altered(
 log_prob_in_a_column = altered(
     "Policy.sampling",
     {"torch.log(2 * math.pi * variance)).sum(-1)": "torch.log(2 * math.pi * variance)).sum(-1, keepdim=True)"},
-    hint="Which shape do your log-probabilities have for one observation and for a batch?",
+    hint="What shape do your log-probabilities have for one observation and for a batch?",
     source="student code",
     form=True,
 )
@@ -568,7 +568,7 @@ actions_clipped = altered(
 played_actions_as_tensors = altered(
     "Policy.sampling",
     {'"actions": actions.numpy()': '"actions": actions'},
-    hint="Which type do your actions have: array, or tensor?",
+    hint="What type do your actions have: array, or tensor?",
     source="student code",
     form=True,
 )
@@ -583,7 +583,7 @@ one_observation_as_a_batch = altered(
         "            inputs = np.atleast_2d(inputs)\n"
         "            mean, variance, values = self.model(torch.as_tensor(inputs, dtype=torch.float32))\n"
     },
-    hint="Which shape does your action have for one observation, and which shape does the environment expect?",
+    hint="What shape does your action have for one observation, and what shape does the environment expect?",
     source="student code",
     form=True,
 )
@@ -597,7 +597,7 @@ sampling_takes_any_precision = altered(
         "        with torch.inference_mode():\n"
         "            mean, variance, values = self.model(torch.as_tensor(inputs))\n"
     },
-    hint="Observations may be float64: which dtype do the weights of the model have?",
+    hint="Observations may be float64: what dtype do the weights of the model have?",
     source="student code",
 )
 
@@ -651,7 +651,7 @@ played_values_of_the_first_row = altered(
 played_in_double_precision = altered(
     "Policy.sampling",
     {'"log_probs": log_probs.numpy()': '"log_probs": log_probs.double().numpy()'},
-    hint="Which dtype do your log-probabilities have, and which dtype does the docstring give?",
+    hint="What dtype do your log-probabilities have, and what dtype does the docstring give?",
     form=True,
 )
 
@@ -875,7 +875,7 @@ gae_every_row_with_every_other = altered(
         "latest.reshape(1, *rewards.shape[1:])": "latest.reshape(1, *values.shape[1:])",
         '.astype(np.float32).reshape(trajectory["values"].shape)': ".astype(np.float32)",
     },
-    hint="Which shapes do rewards and values have, and which shape does their difference have?",
+    hint="What shapes do rewards and values have, and what shape does their difference have?",
     source="student code",
 )
 
@@ -885,14 +885,14 @@ gae_targets_of_every_pair = altered(
         '(advantages + values).astype(np.float32).reshape(trajectory["values"].shape)': ""
         '(advantages + trajectory["values"]).astype(np.float32)'
     },
-    hint="Which shape do your value targets have?",
+    hint="What shape do your value targets have?",
     source="student code",
 )
 
 gae_targets_shaped_like_rewards = altered(
     "GAE",
     {'.astype(np.float32).reshape(trajectory["values"].shape)': ".astype(np.float32)"},
-    hint="Which shape do your value targets have, and what do they broadcast to with values of shape [B, 1]?",
+    hint="What shape do your value targets have, and what do they broadcast to with values of shape [B, 1]?",
     form=True,
 )
 
@@ -902,7 +902,7 @@ gae_advantages_in_a_column = altered(
         'trajectory["advantages"] = advantages.astype(np.float32)': ""
         'trajectory["advantages"] = advantages.astype(np.float32)[..., None]'
     },
-    hint="Which shape do your advantages have, and what do they broadcast to with ratios of shape [B]?",
+    hint="What shape do your advantages have, and what do they broadcast to with ratios of shape [B]?",
     form=True,
 )
 
@@ -935,7 +935,7 @@ gae_same_latest_value_for_all = altered(
 gae_for_one_environment = altered(
     "GAE",
     {"latest.reshape(1, *rewards.shape[1:])": "[float(latest.reshape(()))]"},
-    hint="Which shape do rewards and latest values have with a batched environment?",
+    hint="What shape do rewards and latest values have with a batched environment?",
     source="student code",
 )
 
@@ -959,7 +959,7 @@ gae_in_lists = altered(
     {
         'trajectory["advantages"] = advantages.astype(np.float32)': 'trajectory["advantages"] = advantages.tolist()',
     },
-    hint="Which type do all other entries of a trajectory have: array, or list?",
+    hint="What type do all other entries of a trajectory have: array, or list?",
     source="student code",
     form=True,
 )
@@ -967,7 +967,7 @@ gae_in_lists = altered(
 gae_targets_in_lists = altered(
     "GAE",
     {'.astype(np.float32).reshape(trajectory["values"].shape)': '.reshape(trajectory["values"].shape).tolist()'},
-    hint="Which type do all other entries of a trajectory have: array, or list?",
+    hint="What type do all other entries of a trajectory have: array, or list?",
     form=True,
 )
 
@@ -1033,7 +1033,7 @@ rows_drawn_with_replacement = altered(
         'np.random.permutation(len(self.trajectory["rewards"]))': ""
         'np.random.randint(len(self.trajectory["rewards"]), size=len(self.trajectory["rewards"]))',
     },
-    hint="How often does your order contain each row?",
+    hint="How many times does each row appear in your order?",
     source="student code",
 )
 
@@ -1073,7 +1073,7 @@ reseeds_before_shuffling = altered(
 shuffled_into_lists = altered(
     "TrajectorySampler.shuffle_trajectory",
     {"self.trajectory[key] = value[order]": "self.trajectory[key] = [value[row] for row in order]"},
-    hint="Which type did the entries of the trajectory have before your function, and which type do they have now?",
+    hint="What type did the entries of the trajectory have before your function, and what type do they have now?",
     form=True,
 )
 
@@ -1108,7 +1108,7 @@ first_epoch_not_shuffled = altered(
 shuffled_before_every_minibatch = altered(
     "TrajectorySampler.get_next",
     {"if self.minibatch_count == 0:": "if True:"},
-    hint="How often does an epoch use each row if you shuffle in the middle of it?",
+    hint="How many times does an epoch use each row if you shuffle in the middle of it?",
     source="student code",
 )
 
@@ -1118,7 +1118,7 @@ rows_drawn_anew_for_every_minibatch = altered(
         "{key: value[start:end]": "{key: value[rows].copy()",
         "        minibatch = {": "        rows = np.random.choice(size, end - start, replace=False)\n        minibatch = {",
     },
-    hint="How often does an epoch use each row if you draw every minibatch from all rows?",
+    hint="How many times does an epoch use each row if you draw every minibatch from all rows?",
     source="student code",
 )
 
@@ -1284,7 +1284,7 @@ reseeds_before_every_epoch = altered(
 minibatch_of_lists = altered(
     "TrajectorySampler.get_next",
     {"{key: value[start:end] for": "{key: list(value[start:end]) for"},
-    hint="Which type do the entries of a minibatch have: array, or list?",
+    hint="What type do the entries of a minibatch have: array, or list?",
     form=True,
 )
 
@@ -1419,21 +1419,21 @@ policy_ratio_for_each_dimension = altered(
         'torch.as_tensor(trajectory["log_probs"])': 'torch.as_tensor(trajectory["log_probs"])[:, None]',
         'torch.as_tensor(trajectory["advantages"])': 'torch.as_tensor(trajectory["advantages"])[:, None]',
     },
-    hint="How many ratios does one action vector have, and which shape does your ratio have?",
+    hint="How many ratios does one action vector have, and what shape does your ratio have?",
     source="student code",
 )
 
 policy_ratio_of_every_pair = altered(
     "PPO.policy_loss",
     {"torch.exp(log_probs - ": "torch.exp(log_probs[:, None] - "},
-    hint="Which shape does your ratio have?",
+    hint="What shape does your ratio have?",
     source="student code",
 )
 
 policy_ratio_with_every_advantage = altered(
     "PPO.policy_loss",
     {'torch.as_tensor(trajectory["advantages"])': 'torch.as_tensor(trajectory["advantages"])[:, None]'},
-    hint="Which shape does your ratio have, and which shape does its product with the advantage have?",
+    hint="What shape does your ratio have, and what shape does its product with the advantage have?",
     source="student code",
 )
 
@@ -1477,7 +1477,7 @@ policy_needs_tensors = altered(
         'torch.as_tensor(trajectory["actions"])': 'trajectory["actions"]',
         'torch.as_tensor(trajectory["log_probs"])': 'trajectory["log_probs"]',
     },
-    hint="Which type do the entries of a minibatch have: array, or tensor?",
+    hint="What type do the entries of a minibatch have: array, or tensor?",
     source="student code",
     learns=False,
 )
@@ -1493,7 +1493,7 @@ policy_advantages_overwritten = altered(
 policy_loss_of_a_number = altered(
     "PPO.policy_loss",
     {"clipped_ratio * advantages).mean()": "clipped_ratio * advantages).mean().item()"},
-    hint="What can an optimizer do with a plain number?",
+    hint="Do you return a tensor with a gradient, or a plain number?",
     learns=False,
 )
 
@@ -1546,7 +1546,7 @@ value_clipped_as_a_ratio = altered(
         "old_values + (values - old_values).clamp(-self.cliprange, self.cliprange)": ""
         "old_values * (values / old_values).clamp(1 - self.cliprange, 1 + self.cliprange)"
     },
-    hint="What does the formula limit: the difference from V_old, or the factor?",
+    hint="What does the formula limit: the difference V - V_old, or the quotient V / V_old?",
     source="student code",
 )
 
@@ -1567,7 +1567,7 @@ value_own_clip_range = altered(
 value_of_every_pair = altered(
     "PPO.value_loss",
     {'values, targets = act["values"],': 'values, targets = act["values"].squeeze(-1),'},
-    hint="Which shape does the difference of [B] and [B, 1] have?",
+    hint="What shape does the difference of [B] and [B, 1] have?",
     source="student code",
 )
 
@@ -1609,7 +1609,7 @@ value_needs_tensors = altered(
         'torch.as_tensor(trajectory["value_targets"])': 'trajectory["value_targets"].detach()',
         'torch.as_tensor(trajectory["values"])': 'trajectory["values"].detach()',
     },
-    hint="Which type do the entries of a minibatch have: array, or tensor?",
+    hint="What type do the entries of a minibatch have: array, or tensor?",
     source="student code",
     learns=False,
 )
@@ -1633,7 +1633,7 @@ gradients_pile_up = altered(
 gradient_cleared_before_the_step = altered(
     "PPO.step",
     {"        self.optimizer.zero_grad()\n": "", "loss.backward()": "loss.backward()\nself.optimizer.zero_grad()"},
-    hint="What does .grad contain when the optimizer makes its step?",
+    hint="What does .grad contain when the optimizer takes its step?",
     source="student code",
     learns=False,
 )
@@ -1794,7 +1794,7 @@ initial_rate_ignored = altered(
 rate_in_a_tensor = altered(
     "anneal_learning_rate",
     {"initial * remaining": "torch.tensor(initial * remaining, dtype=torch.float64)"},
-    hint="Which type should a learning rate in param_groups have?",
+    hint="What type should a learning rate in param_groups have?",
     form=True,
 )
 

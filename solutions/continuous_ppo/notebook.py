@@ -10,7 +10,7 @@
 # that records returns, a Gaussian policy, advantage estimation, minibatches, two clipped losses,
 # the update, and learning-rate annealing.
 #
-# Every section follows the same pattern: the idea, the formula, the shapes, what to write, a cell
+# Most sections follow the same pattern: the idea, the formula, the shapes, what to write, a cell
 # that tries it out, and what you should see. You write in **`submitted.py`**, in the order of this
 # notebook. The notebook only calls your code. The files `runners.py`, `mujoco_wrappers.py`,
 # `training.py` and `trained_policy.py` are provided. They are short: read them, but do not change
@@ -26,11 +26,11 @@
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
 # > - You may also define everything in a notebook and submit that notebook.
-# >   `python grade.py --submission notebook.ipynb` grades what it defines. Then remove `submitted.`
-# >   in the cells below.
+# >   `python grade.py --submission notebook.ipynb` grades that notebook. In that case, remove
+# >   `submitted.` from the cells below.
 #
-# With the settings of the next cell, all training runs together take about two minutes. Returns,
-# losses and curves differ from machine to machine.
+# With the default settings (`LONG = False`), all training runs together take about two minutes.
+# Returns, losses and curves differ from machine to machine.
 
 # %% setup
 # %load_ext autoreload
@@ -87,7 +87,7 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 #
 # The expectation is over steps that $\pi_\theta$ itself played. After one update, the data come
 # from an older policy: they are **off-policy**, and the formula no longer holds for them. So every
-# optimizer step would need 2,048 new simulated steps. That is expensive.
+# optimizer step would need a new batch of simulated steps (2,048 here). That is expensive.
 #
 # Instead, we can reweight the old data (**importance sampling**). Let $\pi_\text{old}$ be the
 # policy that collected the data. If $\pi_\theta$ takes an action with twice the probability of
@@ -97,8 +97,8 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 #   \rho_t = \frac{\pi_\theta(a_t \mid s_t)}{\pi_\text{old}(a_t \mid s_t)}$$
 #
 # This is a **surrogate objective** for $J$. At $\theta = \theta_\text{old}$, all ratios are 1, and
-# its gradient is the policy gradient, because $\nabla \rho = \nabla \log \pi$ there. Now we can
-# make many optimizer steps on the same data.
+# the gradient of the surrogate is the policy gradient, because $\nabla \rho = \nabla \log \pi$
+# there. Now we can take many optimizer steps on the same data.
 #
 # But the surrogate is only reliable near $\pi_\text{old}$. It does not include states that only the
 # new policy would reach, and it has no bound: a ratio of 100 multiplies the advantage of a single
@@ -213,8 +213,8 @@ print("interactions     found", summaries.interactions, "expected", 7)
 # Networks train best when inputs and value targets have a scale of about 1. `Normalize` (provided
 # in `mujoco_wrappers.py`) keeps running statistics and turns
 #
-# - an observation $o$ into $(o - \text{mean}) / \text{std}$, with mean and standard deviation of
-#   all observations so far,
+# - an observation $o$ into $(o - \text{mean}) / \text{std}$, with the mean and standard deviation
+#   of all observations so far,
 # - a reward $r$ into $r / \text{std}(G)$, where $G \leftarrow \gamma G + r$ is a running discounted return.
 #
 # This assignment follows the course *Practical RL* (YSDA and HSE), week 9. Its text describes the
@@ -275,8 +275,8 @@ for name, unit in (("euros", 1), ("cents", 100)):
             env.reset()
     mean, std = np.mean(rewards[-200:]), env.return_moments.variance**0.5
     print(
-        f"paid in {name}: mean reward {mean:.3f} as it is, {mean / std:.4f} if it were "
-        "divided by the variance"
+        f"paid in {name}: mean reward {mean:.3f} divided by the standard deviation, "
+        f"{mean / std:.4f} by the variance"
     )
 
 # %% model-text [markdown]
@@ -286,11 +286,11 @@ for name, unit in (("euros", 1), ("cents", 100)):
 #
 # $$\text{Linear}(64) \to \tanh \to \text{Linear}(64) \to \tanh \to \text{Linear}$$
 #
-# All weight matrices are initialized **orthogonal** with gain $\sqrt 2$, and all biases zero.
-# Orthogonal means that the rows (or the columns, if there are fewer of them) are at right angles to
-# each other and have the same length, here $\sqrt 2$. A layer with at least as many outputs as
-# inputs then stretches *every* input by $\sqrt 2$: $|W x| = \sqrt 2\, |x|$. A layer with fewer
-# outputs than inputs, such as the last one ($6 \times 64$), cannot keep all directions. It
+# All weight matrices are initialized as **orthogonal** matrices with gain $\sqrt 2$, and all biases
+# as zero. Orthogonal means that the rows (or the columns, if there are fewer of them) are at right
+# angles to each other and have the same length, here $\sqrt 2$. A layer with at least as many
+# outputs as inputs then stretches *every* input by $\sqrt 2$: $|W x| = \sqrt 2\, |x|$. A layer with
+# fewer outputs than inputs, such as the last one ($6 \times 64$), cannot keep all directions. It
 # stretches the six directions of its rows by $\sqrt 2$, and maps the 58 directions orthogonal to
 # them to 0.
 #
@@ -473,9 +473,9 @@ print("steps so far:", runner.step_var)
 # estimate of it is $V(s_\text{final})$, where $s_\text{final}$ is the last observation of the
 # episode. No row of the trajectory contains this observation.
 #
-# All ends of HalfCheetah are truncations. If you treated them as terminations, the critic would
-# learn that the last states of an episode have little value. But in these states the cheetah runs
-# as fast as in any others, and the observation does not contain the time.
+# HalfCheetah episodes end only by truncation. If you treated these ends as terminations, the critic
+# would learn that the last states of an episode have little value. But in these states the cheetah
+# runs as fast as in any other, and the observation does not contain the time.
 #
 # `BootstrapTruncated` (provided) corrects this before advantages are computed: it adds
 # $\gamma V(s_\text{final})$ to the reward of a truncated step. This is called **bootstrapping**. So
@@ -748,7 +748,7 @@ print(f"advantages: mean {abs(advantages.mean()):.3f}, standard deviation {advan
 #
 # **Write `PPO.policy_loss(trajectory, act)`**: a scalar.
 #
-# The cell plots the objective (minus your loss) of one row with two action dimensions. Your line
+# The cell plots the objective (your loss times -1) of one row with two action dimensions. Your line
 # should lie on the dotted line.
 
 # %% policy-loss
@@ -799,7 +799,7 @@ plt.show()
 # %grade PPO.policy_loss
 
 # %% value-loss-text [markdown]
-# If your line is different, its shape shows why. Mirrored vertically: the sign is wrong. No bend:
+# If your line is different, its shape shows why. Upside down: the sign is wrong. No bend:
 # nothing is clipped. Flat on the other side: you take the larger of the two products instead of the
 # smaller. Curved: you use something other than the ratio.
 #
@@ -811,10 +811,10 @@ plt.show()
 #   \left(V_\text{old} + \text{clip}(V - V_\text{old},\, -\varepsilon,\, \varepsilon) - G_t\right)^2\right)$$
 #
 # Suppose that the target is far from $V_\text{old}$. Once $V$ has moved more than $\varepsilon$
-# toward it, the second error is the larger one, unless $V$ goes so far past the target that its
-# own error is larger again. While the second error is the larger one, the loss of this row does not
-# depend on $V$, so its gradient is 0. (Here $\varepsilon$ is a difference of values. That makes
-# sense because rewards are normalized. It is disputed whether value clipping helps at all;
+# toward it, the second error is larger. It does not depend on $V$, so the gradient of this row is
+# 0. (If $V$ goes far past the target, the first error is larger again.) (Here $\varepsilon$ is a
+# difference of values. That makes sense because rewards are normalized. It is disputed whether
+# value clipping helps at all;
 # *Practical RL* uses it.)
 #
 # **Write `PPO.value_loss(trajectory, act)`**: a scalar.
@@ -867,10 +867,10 @@ plt.show()
 # global gradient norm (that of all parameters together) to `max_grad_norm`, and make one optimizer
 # step. Clear the gradients of earlier steps first.
 #
-# **Write `anneal_learning_rate(optimizer, interactions, total_interactions, initial)`**: set the
-# learning rate on the straight line from `initial` at the beginning to 0 at the end. Training
-# always plays whole trajectories, so at the end of training `interactions` can exceed
-# `total_interactions`. If your function is called then, the rate must be 0: a negative rate would
+# **Write `anneal_learning_rate(optimizer, interactions, total_interactions, initial)`**: anneal the
+# learning rate linearly from `initial` at the beginning to 0 at the end. Training always plays
+# whole trajectories, so at the end of training `interactions` can exceed `total_interactions`. If
+# your function is called then, the rate must be 0: a negative rate would
 # *increase* the loss.
 #
 # In the cell, advantages and targets are huge, so the gradient norm is clipped to 0.5. With plain
@@ -928,15 +928,15 @@ for interactions, expected in (
 # When an agent does not learn, the learning curve does not show why. So first we train on **probe
 # environments**: tiny worlds in which one thing can go wrong, and whose correct result is known.
 # They form a ladder. Training takes about a second per rung. If a rung fails, it is trained again
-# with another seed. The first rung that fails shows where to look. The discount factor is 0.8
-# everywhere.
+# with another seed. The first rung that fails shows where to look. Each observation contains a
+# sign, -1 or +1, and the number of steps so far. The discount factor is 0.8 everywhere.
 #
 # | rung | what happens | result of a correct agent |
 # | --- | --- | --- |
 # | constant | one step; the reward is always 1 | $V = 1$ |
 # | observation | one step; the reward is the sign that is observed | $V(-) = -1$, $V(+) = 1$ |
 # | two steps | the second reward is 1 | $V = 0.8$, one step later $V_2 = 1$ |
-# | truncated | every reward is 1; a time limit, not in the observation, stops after 4 steps | $V = 1 / (1 - 0.8) = 5$ |
+# | truncated | every reward is 1; a time limit (not in the observation) ends it after 4 steps | $V = 1 / (1 - 0.8) = 5$ |
 # | action | one step; the reward is $-(a - 0.5)^2$ | $\mu = 0.5$ for both signs |
 # | combined | second reward $-(a_1 - 0.5\, \text{sign})^2$ for the *first* action $a_1$ | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
 #
@@ -952,13 +952,13 @@ for interactions, expected in (
 #   four steps are then 2.95, 2.44, 1.8 and 1). If $V$ is much larger than 5, the value of the final
 #   state is added twice.
 # - **action**: a sign may be wrong in the policy loss, the ratio may have the shape `[B, B]`, or
-#   the log-probability may be that of another action than the one played.
+#   the log-probability may be that of an action other than the one played.
 # - **combined**: observations, actions and advantages may come from different rows, or GAE does not
 #   carry credit back to the first step.
 #
 # Probes do not show every mistake. In such small worlds, an advantage that leaks into the previous
-# episode is only noise, and clipping matters little when the policy changes slowly. The pictures
-# above show both mistakes.
+# episode is only noise, and missing clipping matters little when the policy changes slowly. The
+# pictures above show both mistakes.
 
 # %% probes
 
@@ -1011,7 +1011,7 @@ probes = {}
 
 
 def look_at(model):
-    """Return μ and V for both signs, their mean V, and V2, the mean one step later."""
+    """Return μ and V for both signs, the mean of V (V), and its mean one step later (V2)."""
     with torch.no_grad():
         means, _, values = model(torch.tensor([[-1.0, 0.0], [1.0, 0.0], [-1.0, 1.0], [1.0, 1.0]]))
     v, mu = values.flatten().tolist(), means.flatten().tolist()
@@ -1051,9 +1051,9 @@ utils.climb(RUNGS, lambda env, seed: look_at(train_probe(env, seed)), probes["PP
 # The settings are those of the cheetah, scaled down: 480 steps per trajectory, 8 minibatches,
 # $\gamma = 0.95$, and a larger learning rate, because there are fewer updates. Training takes 3 to
 # 5 seconds per seed. Expect the curve to start between -10 and -60 and to end between -0.5 and
-# -0.9. (The vertical axis is compressed.) The curve stays a little below the best return (dotted),
-# because the policy is stochastic to the end: its variance is still falling when the learning rate
-# reaches 0.
+# -0.9. (The vertical axis is linear from -1 to 0 and logarithmic below.) The curve stays a little
+# below the best return (dotted), because the policy is stochastic to the end: its variance is still
+# falling when the learning rate reaches 0.
 
 # %% point
 curves = {}  # by setting: one list of returns per seed
@@ -1109,11 +1109,11 @@ show(["PointMass(1)", "PointMass(2)"])
 # ### What clipping does
 #
 # Train again with two dimensions, but with a clip range so wide that nothing is ever clipped. Now
-# the objective is the surrogate without clipping. Everything else is the same: the seeds and the
-# learning rate.
+# the objective is the surrogate without clipping. Everything else is the same, including the seeds
+# and the learning rate.
 #
-# Each point of the second picture is one trajectory. It shows how far its updates moved the policy
-# away from the policy that played it: the Kullback-Leibler (KL) divergence.
+# Each point of the second picture is one trajectory. It shows the Kullback-Leibler (KL) divergence
+# from the policy that played this trajectory to the policy after training on it.
 
 # %% unclipped
 unclipped = experiment("PointMass(2), no clipping", 2, cliprange=1e9)
@@ -1153,9 +1153,9 @@ plt.show()
 # enough to see that the agent learns, but not enough for it to run well. Set `LONG = True` above
 # for one million interactions.
 #
-# `training.train` (provided) is the loop: it anneals the learning rate, passes 320 minibatches from
-# `sampler.get_next()` to `ppo.step`, and then calls `training.diagnose`. Your `Summaries` records
-# the returns. If TensorBoard is installed,
+# `training.train` (provided) is the loop. For each trajectory, it anneals the learning rate, passes
+# 320 minibatches from `sampler.get_next()` to `ppo.step`, and then calls `training.diagnose`. Your
+# `Summaries` records the returns. If TensorBoard is installed,
 # `submitted.Summaries(env, writer=training.summary_writer("runs"))` writes them there, too.
 
 # %% run
@@ -1237,13 +1237,13 @@ plt.show()
 #   it keeps growing, the value targets diverge.
 # - **Gradient norm** of the loss over all rows: 0.2 to 0.5, without jumps. It rises a little at the
 #   very end, when the learning rate is nearly 0 and rows are no longer clipped.
-# - **Values and value targets**: stay close to each other, in either direction. They must not drift
-#   apart.
-# - **Advantages**: the mean is around 0, and its size is clearly smaller than the standard
-#   deviation. If the mean stays far from 0, the critic lags behind. The policy loss does not show
-#   this, because its advantages are normalized.
+# - **Values and value targets**: stay close to each other; either may be larger. They must not
+#   drift apart.
+# - **Advantages**: the mean is around 0, and its absolute value is clearly smaller than the
+#   standard deviation. If the mean stays far from 0, the critic lags behind. The policy loss does
+#   not show this, because its advantages are normalized.
 #
-# The figures come from a few runs of the reference solution with 100,000 interactions. With
+# These numbers come from a few runs of the reference solution with 100,000 interactions. With
 # $\gamma = 0.99$ and normalized rewards, values are between about -2.5 and 2. They are negative as
 # long as the cheetah is slow, because the control cost is then larger than the speed.
 
@@ -1282,11 +1282,11 @@ plt.show()
 # %% film-text [markdown]
 # ## 17 · The cheetah in pictures
 #
-# The film shows steps 100 to 200 at real speed (20 steps are a second). Below it are a picture
-# every 25 steps, and the position over time. The cell uses a second environment, because only
-# the runner may step the training environment. The second environment uses the observation
-# statistics of the first, and `training = False` freezes them: the policy needs observations on the
-# scale that it was trained with.
+# The film shows steps 100 to 200 in real time (20 steps per second). Below it, you see a picture
+# every 25 steps and the position over time. The cell uses a second environment, because only the
+# runner may step the training environment. The second environment uses the observation statistics
+# of the first, and `training = False` freezes them: the policy needs observations on the scale that
+# it was trained with.
 #
 # Without a graphics library, you see only the position.
 
@@ -1358,7 +1358,7 @@ with open("policy.safetensors", "rb") as file:
 score = np.mean(without_noise) - np.std(without_noise)
 print(
     f"ten episodes with the mean action: {np.mean(without_noise):.0f} ± "
-    f"{np.std(without_noise):.0f}, so {score:.0f} counts"
+    f"{np.std(without_noise):.0f}, leaderboard score {score:.0f}"
 )
 
 # %% compare-text [markdown]
@@ -1374,9 +1374,9 @@ print(
 # | reference solution | 10 | 2377 | 1577 | 1497, 5258 |
 # | Stable-Baselines3 | 1 | 1578 | | |
 #
-# The mean is far above the median, because there are two ways to run. Seven of the ten seeds found
-# the first one, with a return of about 1,550. Three seeds found a faster one and reached 2970, 4623
-# and 5258. Which one a seed finds is luck. So compare implementations over many seeds, and do not
+# The mean is far above the median, because there are two gaits. Seven of the ten seeds found the
+# slower gait, with a return of about 1,550. Three seeds found a faster gait and reached 2970, 4623
+# and 5258. Which gait a seed finds is luck. So compare implementations over many seeds, and do not
 # prefer a setting because of one good curve.
 #
 # *Practical RL* expects a raw return of about 1500, for another cheetah (that of pybullet-gym).
@@ -1385,7 +1385,7 @@ print(
 # ten. So a single poor run need not mean a mistake in your code. But if the cheetah does not
 # improve with either of two seeds, check the probes and the curves above.
 #
-# ## To try, if you like
+# ## Optional experiments
 #
 # - Use a gain of 0.01 instead of $\sqrt 2$ for the last layer of the policy. Its means are then
 #   near 0 at first, almost the same in every state. Many implementations do this. Our three runs

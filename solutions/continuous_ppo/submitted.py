@@ -96,10 +96,10 @@ class Model(nn.Module):
         obs_dim: Number of values in an observation.
         act_dim: A.
 
-    Each network is Linear(64), tanh, Linear(64), tanh, Linear. Initialize all weight matrices
-    orthogonal with gain √2, and all biases zero. The policy's covariance is diagonal and the same
-    in every state: one learned vector of A numbers, zero at first. Its exponential is the
-    *variance*, not the standard deviation.
+    Each network is Linear(64), tanh, Linear(64), tanh, Linear. Make all weight matrices orthogonal
+    with gain √2 (`nn.init.orthogonal_`), and all biases zero. The policy's covariance is diagonal
+    and the same in every state: one learned vector of A numbers, zero at first. Its exponential is
+    the *variance*, not the standard deviation.
     """
 
     def __init__(self, obs_dim: int, act_dim: int) -> None:
@@ -281,8 +281,8 @@ class TrajectorySampler:
         Every epoch uses each row of the trajectory once. It has exactly `num_minibatches`
         minibatches, whose sizes differ by at most one. After `num_epochs` epochs, get the next
         trajectory from the runner. Flatten a trajectory of a batched environment, `[T, N, ...]`, to
-        T·N rows first. The transforms must not change the trajectory. A minibatch may contain
-        `state`, or leave it out.
+        T·N rows first. Pass the transforms a new dictionary, so that they do not change the
+        trajectory. A minibatch may contain `state`, or leave it out.
         """
         # BEGIN SOLUTION TrajectorySampler.get_next
         if self.trajectory is None or self.epoch_count == self.num_epochs:
@@ -425,13 +425,13 @@ class PPO:
 def anneal_learning_rate(
     optimizer: torch.optim.Optimizer, interactions: int, total_interactions: int, initial: float = 3e-4
 ) -> None:
-    """Set the learning rate of every parameter group, on the straight line from `initial` down to 0.
+    """Anneal the learning rate of every parameter group linearly from `initial` to 0.
 
     Args:
         optimizer: `param_groups` is a list of dictionaries, each with "lr".
         interactions: Number of interactions so far.
-        total_interactions: Number of interactions of the whole training. From there on, the rate is
-            0, never negative.
+        total_interactions: Number of interactions in the whole training run. From then on, the rate
+            is 0, never negative.
         initial: The rate at the beginning.
     """
     # BEGIN SOLUTION anneal_learning_rate

@@ -164,7 +164,7 @@ always_the_latest = altered(
         "self.rng.choice(self.size, self.batch_size, replace=False, shuffle=False)": ""
         "np.arange(self.ptr - self.batch_size, self.ptr) % self.size"
     },
-    hint="How similar are successive transitions, and how often do you learn from an old one?",
+    hint="How similar are successive transitions, and how many times do you learn from an old one?",
 )
 
 newest_never_drawn = altered(
@@ -180,7 +180,7 @@ neighboring_rows = altered(
         "begin = self.rng.integers(self.size - self.batch_size + 1)\n"
         "rows = slice(begin, begin + self.batch_size)"
     },
-    hint="If one transition is in your batch, is the next row always there, too, and are the returned rows copies?",
+    hint="If one transition is in your batch, is the next row always in it, too?",
 )
 
 each_array_its_own_rows = altered(
@@ -428,7 +428,7 @@ actor_begins_as_torch_does = altered(
 actor_made_for_the_pendulum = altered(
     "Actor",
     {"nn.Linear(in_dim, 128)": "nn.Linear(3, 128)", "nn.Linear(128, out_dim)": "nn.Linear(128, 1)"},
-    hint="For observations and actions of which sizes does your actor work?",
+    hint="For which sizes of observations and actions does your actor work?",
     source="student code",
 )
 
@@ -517,7 +517,7 @@ critic_with_a_bound_of_its_own = altered(
         "nn.init.uniform_(self.out.weight, -init_w, init_w)": "nn.init.uniform_(self.out.weight, -3e-3, 3e-3)",
         "nn.init.uniform_(self.out.bias, -init_w, init_w)": "nn.init.uniform_(self.out.bias, -3e-3, 3e-3)",
     },
-    hint="Do the first weights of the last layer change if the critic is made with another `init_w`?",
+    hint="Do the initial weights of the last layer change if the critic is created with a different `init_w`?",
     source="student code",
 )
 
@@ -710,7 +710,7 @@ clipped_to_the_environment = altered(
         "np.clip(action + self.noise.sample(), -1.0, 1.0)": ""
         "np.clip(action + self.noise.sample(), self.env.action_space.low, self.env.action_space.high)"
     },
-    hint="To which range do you clip the action, and in which units does the agent act?",
+    hint="To what range do you clip the action, and in which units does the agent act?",
     source="student code",
 )
 
@@ -738,7 +738,7 @@ action_remains_a_tensor = altered(
         "np.clip(action + self.noise.sample(), -1.0, 1.0)": ""
         "torch.clamp(action + torch.as_tensor(self.noise.sample(), dtype=torch.float32), -1.0, 1.0)",
     },
-    hint="Which type does the environment expect, and does anything need a gradient of this action?",
+    hint="What type does the environment expect, and does anything need a gradient of this action?",
     form=True,
 )
 
@@ -895,7 +895,7 @@ mask_stored_for_the_end = altered(
 last_transition_not_stored = altered(
     "DDPGAgent.step",
     {"self.memory.store(*self.transition)": "if not terminated:\n    self.memory.store(*self.transition)"},
-    hint="Which transition has the reward that ended the episode?",
+    hint="Which transition has the reward of the step that ended the episode?",
     source="student code",
 )
 
@@ -1030,7 +1030,7 @@ online_actor_in_the_target = altered(
 old_state_in_the_target = altered(
     "DDPGAgent.update_model.critic",
     {"self.critic_target(next_state, self.actor_target(next_state))": "self.critic_target(state, self.actor_target(state))"},
-    hint="In which state is the value inside y: before the action, or after it?",
+    hint="Which state does the value inside y belong to: the one before the action, or after it?",
 )
 
 usual_discount = altered(
@@ -1446,7 +1446,7 @@ episode_without_end = altered(
 same_beginning_always = altered(
     "DDPGAgent.train",
     {"                state, _ = self.env.reset()\n": "                state, _ = self.env.reset(seed=777)\n"},
-    hint="What does `reset` do with a seed, and how often do you pass one?",
+    hint="What does `reset` do with a seed, and how many times do you pass one?",
     source="student code",
 )
 
@@ -1562,7 +1562,7 @@ last_reward_as_score = altered(
 tested_as_in_training = altered(
     "DDPGAgent.test",
     {"self.is_test = True": "pass"},
-    hint="What do `select_action` and `step` do differently in a test, and which attribute tells them?",
+    hint="What do `select_action` and `step` do differently in a test, and which attribute do they check?",
 )
 
 test_of_fixed_length = altered(

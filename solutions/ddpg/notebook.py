@@ -95,12 +95,12 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 #   \nabla_a Q_\phi(s, a)\big|_{a = \mu_\theta(s)}\ \nabla_\theta \mu_\theta(s)\right]$$
 #
 # Compare it with the policy gradient of a stochastic policy, $E[\nabla \log \pi(a \mid s)\, A]$.
-# That one samples actions and makes those with a positive advantage more likely. Here no action
-# has to be sampled: the critic says in which direction the action should move. So the data may
-# come from another policy: $\rho^\beta$ is the distribution of the states that a *behavior policy*
-# $\beta$ visits, for example an older actor with noise. DDPG is **off-policy**: it can learn from
-# the same transition many times. With one update per step and batches of $B$, each transition is
-# sampled about $B$ times before a full buffer overwrites it.
+# That gradient needs sampled actions, and makes those with a positive advantage more likely. Here
+# no action has to be sampled: the critic says in which direction the action should move. So the
+# data may come from another policy: $\rho^\beta$ is the distribution of the states that a *behavior
+# policy* $\beta$ visits, for example an older actor with noise. DDPG is **off-policy**: it can
+# learn from the same transition many times. With one update per step and batches of $B$, each
+# transition is sampled about $B$ times before a full buffer overwrites it.
 #
 # The price is that everything depends on the critic, and the critic learns from its own
 # predictions. With large neural networks this used to diverge. Lillicrap et al. 2015 ("Continuous
@@ -120,13 +120,13 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # `ptr` is the row to be written next. After the last row comes row 0 again, so the newest
 # transition replaces the oldest one. This is a **ring buffer**: no row is ever moved.
 #
-# **Write the arrays in `ReplayBuffer.__init__`, then `store` and `__len__`.** Store copies: an
-# environment may reuse its observation array in the next step.
+# **Create the arrays in `ReplayBuffer.__init__`, then write `store` and `__len__`.** Store copies:
+# an environment may reuse its observation array in the next step.
 #
-# The cell stores transitions 0 to 13 in a buffer of 6 rows and draws which transition is in which
-# row. Each column is the buffer after one more transition; the newest one is orange. After row 5
-# the orange cell must return to row 0, and each column must hold the latest transitions without a
-# gap.
+# The cell below stores transitions 0 to 13 in a buffer of 6 rows and draws which transition is in
+# which row. Each column is the buffer after one more transition; the newest one is orange. After
+# row 5 the orange cell must return to row 0, and each column must hold the latest transitions
+# without a gap.
 
 # %% store
 ROWS = 6
@@ -476,11 +476,11 @@ utils.tidy(*row, legend=False)
 plt.show()
 
 # %% uniform-seen [markdown]
-# The mean of $x$ is $\sigma / 2\theta$: 0.05 in the first case, and 0.67 in the second, where the
-# largest action is 1. The noise is never negative, so the agent explores only on one side of the
-# actor. The pendulum can still be learned. DDPG is off-policy: the buffer stores the action *with*
-# its noise, so the critic's values are not biased by noise with a wrong mean. Only the exploration
-# suffers.
+# The mean of $x$ is $\sigma / 2\theta$: 0.05 in the first case, and 0.67 in the second. For
+# comparison, the largest action is 1. The noise is never negative, so the agent explores only on
+# one side of the actor. The pendulum can still be learned. DDPG is off-policy: the buffer stores
+# the action *with* its noise, so the critic's values are not biased by noise with a wrong mean.
+# Only the exploration suffers.
 
 # %% reset-text [markdown]
 # ### Exercise: noise that is never reset
@@ -689,7 +689,7 @@ print(
 # ```python
 # guess = self.env.action_space.sample()     # a torque, from -2 to 2
 # ...
-# return np.clip(guess + shake, -1, 1)       # for the actor's action as well
+# return np.clip(guess + shake, -1, 1)       # the actor's action takes the same line
 # ```
 #
 # **What goes wrong?** How many of these actions are exactly -1 or 1? The cell draws 10,000 of
@@ -718,17 +718,17 @@ utils.tidy(*both)
 plt.show()
 
 # %% warm-up-seen [markdown]
-# Half of them are full torque, one way or the other, so the critic sees far fewer of the actions
-# in between. If your actions look like the picture on the left, check the units of your random
-# actions. (Small noise added to uniform actions does no harm. It only makes the two outer bars
-# slightly higher.)
+# Half of the faulty actions are full torque, one way or the other, so the critic sees far fewer of
+# the actions in between. If your actions look like the picture on the left, check the units of your
+# random actions. (Small noise added to uniform actions does no harm. It only makes the two outer
+# bars slightly higher.)
 
 # %% step-text [markdown]
 # ### A step, and two ways for an episode to end
 #
 # **Write `step`.** It passes the action to the environment. In training, it completes `transition`
 # and stores it. It returns whether the episode is over, for either reason. The stored `done` is
-# not the same:
+# something else:
 #
 # An episode is **terminated** when the task is over: nothing follows, so the value of $s'$ is 0.
 # It is **truncated** when a time limit stops it: the task would have gone on, so the value of $s'$
@@ -794,7 +794,7 @@ for end, is_test in (
 # ### Exercise: a time limit stored as termination
 #
 # ```python
-# following, reward, over, _ = env.step(action)          # the old gym: one word for both ends
+# following, reward, over, _ = env.step(action)          # the old gym: one flag for both ends
 # memory.store(state, action, reward, following, over)
 # ```
 #
@@ -859,7 +859,7 @@ plt.show()
 #
 # ### The trap: `[B]` and `[B, 1]`
 #
-# The rewards from the buffer have shape `[B]`, the critic's values have shape `[B, 1]`. If you
+# The rewards from the buffer have shape `[B]`, and the critic's values have shape `[B, 1]`. If you
 # subtract them, torch broadcasts both to `[B, B]` and compares *every* value with *every* target.
 # The mean is still a single number, and it still decreases. (`F.mse_loss` warns about this. The
 # minus operator does not.)
@@ -928,9 +928,9 @@ plt.show()
 # $\left((5 - 10)^2 + (5 - 1)^2\right) / 2 = 20.5$ and its gradient $(5 - 10) + (5 - 1) = -1$. One
 # step of gradient descent with learning rate 1 gives $c = 6$.
 #
-# The actor has $m = 0$. Its loss is $-(6 + 0)$, by the critic that has *just been updated*. Its
-# gradient is $-1$, and a learning rate of 0.1 gives $m = 0.1$. With $\tau = 0.5$ the target
-# weights then move half of the way: $c' = 7.75$ and $m' = 0.3$.
+# The actor has $m = 0$. Its loss is $-(6 + 0)$, computed with the critic that has *just been
+# updated*. Its gradient is $-1$, and a learning rate of 0.1 gives $m = 0.1$. With $\tau = 0.5$ the
+# target weights then move halfway: $c' = 7.75$ and $m' = 0.3$.
 
 # %% update
 
@@ -1067,7 +1067,7 @@ plt.show()
 # ## 7 · Target networks follow slowly
 #
 # The update $\theta' \leftarrow \tau \theta + (1 - \tau) \theta'$ is called **Polyak averaging**.
-# With $\tau = 0.005$, a target network covers half of the way to a fixed network in 138 updates,
+# With $\tau = 0.005$, a target network covers half the distance to a fixed network in 138 updates,
 # because $(1 - 0.005)^{138} = 0.5$. It lags behind, but in return it never jumps. The average is
 # taken over the weights, one by one, not over the outputs of the networks.
 #
@@ -1238,7 +1238,7 @@ plt.show()
 # %% seed-text [markdown]
 # ### Exercise: the same seed in every episode
 #
-# When a later version of the course text moved to gymnasium, each episode began to start with
+# A later version of the course text moved to gymnasium. Since then, it starts each episode with
 #
 # ```python
 # observation, _ = self.env.reset(seed=777)
@@ -1386,8 +1386,8 @@ strip(frames)
 # If the first rung that fails is
 #
 # - **constant**: a $Q$ far above 1 means that a value is added after termination: check the factor
-#   $1 - \text{done}$. Near 0, the critic hardly moves: does `train` call `update_model` after each
-#   step?
+#   $1 - \text{done}$. A $Q$ near 0 means that the critic hardly moves: does `train` call
+#   `update_model` after each step?
 # - **state**: both values near 0: is a `[B]` combined with a `[B, 1]`? Or do state and reward come
 #   from different rows?
 # - **action**: is the stored action the one that was taken? Is it an input of the critic? Does the
@@ -1668,13 +1668,13 @@ training.animation(frames)
 # ### What the agent has learned
 #
 # A state is an angle and a velocity, so two pictures show everything the agent has learned. On the
-# left is $Q(s, \mu(s))$, minus the expected cost from that state on (bright: low cost). On the
-# right is the torque, $2 \mu(s)$. The line is a test episode that starts at the circle.
+# left is $Q(s, \mu(s))$, the negative of the expected cost from that state on (bright: low cost).
+# On the right is the torque, $2 \mu(s)$. The line is a test episode that starts at the circle.
 #
 # On the left, look for a bright spot in the middle (upright and at rest), and for bright bands that
 # lead into it from the upper left and the lower right, where the pendulum moves up at the right
-# speed. On the right, almost everywhere the torque is full, one way or the other, with a sharp edge
-# between. Only near the top does it change gradually. At the bottom position (both edges of the
+# speed. On the right, the torque is full almost everywhere, one way or the other, with a sharp edge
+# in between. Only near the top does it change gradually. At the bottom position (both edges of the
 # picture) the torque points in the direction of the velocity, as when you push a swing.
 
 # %% learned
@@ -1741,10 +1741,10 @@ plt.show()
 #
 # - With uniform noise, or the time limit stored as termination, or random steps in the wrong
 #   units, the agent ends with a mean of -155 to -160 over 100 episodes. All three faults together
-#   end there as well. So does the correct agent: -157 on average over ten seeds.
-# - Only the fixed seed of the later version makes a difference. With this fault alone, one agent
-#   of three needed 13,000 steps to reach a mean of -200, where the correct one needs 5,000 to
-#   7,000. Together with the other faults, one agent of three did not reach it and ended with -235.
+#   give the same result. So does the correct agent: -157 on average over ten seeds.
+# - Only the fixed seed of the later version makes a difference. With this fault alone, one of three
+#   agents needed 13,000 steps to reach a mean of -200, while the correct one needs 5,000 to 7,000.
+#   Together with the other faults, one of three agents did not reach it and ended with -235.
 
 # %% save-text [markdown]
 # ## 14 · Submitting your pendulum
@@ -1763,7 +1763,7 @@ with open("actor.safetensors", "rb") as file:
     scores = trained_actor.evaluate(trained_actor.load_actor(file.read()))
 print("scores with the seeds 0 to 9:", *(f"{score:.0f}" for score in scores))
 mean, spread = np.mean(scores), np.std(scores)
-print(f"{mean:.0f} ± {spread:.0f}, leaderboard: {mean - spread:.0f}")
+print(f"{mean:.0f} ± {spread:.0f}, mean minus standard deviation: {mean - spread:.0f}")
 
 # %% next-text [markdown]
 # ## What comes after DDPG
@@ -1786,10 +1786,10 @@ print(f"{mean:.0f} ± {spread:.0f}, leaderboard: {mean - spread:.0f}")
 # - White noise, $\theta = 1$ with $\sigma = 0.1$, on the pendulum. Does the correlation of the
 #   noise matter?
 # - $\tau = 1$: target networks equal to the networks. Try it on `PointMass`, then on the pendulum.
-# - One of the eight faults on the pendulum, with three seeds each. A single seed says little.
+# - One of the eight faults on the pendulum, with three seeds. A single seed says little.
 # - The second critic of TD3. It takes about ten lines.
 #
-# Then run `python grade.py` a last time and submit `submitted.py`, and `actor.safetensors` if you
+# Then run `python grade.py` one last time and submit `submitted.py`, and `actor.safetensors` if you
 # like.
 
 # %% end

@@ -153,7 +153,7 @@ def rewards_are_returned(rollout_buffer, discount_factor=0.95):
     return column(rollout_buffer.rewards.tolist())
 
 
-@mistake("get_returns", hint="Which dtype does the array that holds your returns have?", source="student code")
+@mistake("get_returns", hint="What dtype does the array that holds your returns have?", source="student code")
 def cut_to_integers(rollout_buffer, discount_factor=0.95):
     returns = np.zeros_like(rollout_buffer.rewards.numpy())
     future = 0.0
@@ -165,7 +165,7 @@ def cut_to_integers(rollout_buffer, discount_factor=0.95):
 
 @mistake(
     "get_returns",
-    hint="Which shape does your result have, and what does it broadcast to with log-probabilities of shape [T, 1]?",
+    hint="What shape does your result have, and what does it broadcast to with log-probabilities of shape [T, 1]?",
     source="student code",
     form=True,
 )
@@ -178,7 +178,7 @@ def returns_are_an_array(rollout_buffer, discount_factor=0.95):
     return column(backwards(rollout_buffer, discount_factor)).numpy()
 
 
-@mistake("get_returns", hint="Which dtype do the networks use, and which dtype do your returns have?", form=True)
+@mistake("get_returns", hint="What dtype do the networks use, and what dtype do your returns have?", form=True)
 def returns_in_double_precision(rollout_buffer, discount_factor=0.95):
     return column(backwards(rollout_buffer, discount_factor)).double()
 
@@ -194,7 +194,7 @@ def search_runs_off_the_end(rollout_buffer, discount_factor=0.95):
     return column(returns)
 
 
-@mistake("get_returns", hint="Which dtype does the tensor that holds your returns have?", source="student code")
+@mistake("get_returns", hint="What dtype does the tensor that holds your returns have?", source="student code")
 def returns_like_integer_rewards(rollout_buffer, discount_factor=0.95):
     returns = torch.zeros_like(rollout_buffer.rewards)
     for row, value in enumerate(backwards(rollout_buffer, discount_factor)):
@@ -306,7 +306,7 @@ def vanilla_mean_over_actions_too(policy, observation, action, return_or_advanta
 vanilla_every_row_with_every_other = altered(
     "get_vanilla_policy_gradient_loss",
     {"policy(observation).gather(1, action)": "policy(observation).gather(1, action).squeeze(1)"},
-    hint="Which shapes do the log-probabilities and the returns have, and which shape does their product have?",
+    hint="What shapes do the log-probabilities and the returns have, and what shape does their product have?",
     source="student code",
 )
 
@@ -585,14 +585,14 @@ rewards_of_one_rollout_only = altered(
 final_reward_is_a_tensor = altered(
     "collect_rollouts",
     {"final_rewards.append(reward)": "final_rewards.append(torch.tensor(reward))"},
-    hint="Which type does your second return value have?",
+    hint="What type does your second return value have?",
     form=True,
 )
 
 actions_stored_without_a_column = altered(
     "collect_rollouts",
     {"rollout_buffer.add(action, ": "rollout_buffer.add(action.squeeze(0), "},
-    hint="Which shape do the actions in the finalized buffer have, and which shape does its docstring give?",
+    hint="What shape do the actions in the finalized buffer have, and what shape does the docstring of RolloutBuffer give?",
     form=True,
 )
 
@@ -616,7 +616,7 @@ def value_loss_is_rebuilt(value_net, observation, returns, **kwargs):
 
 @mistake(
     "get_value_net_loss",
-    hint="Which shape does the difference of [B] and [B, 1] have?",
+    hint="What shape does the difference of [B] and [B, 1] have?",
     source="student code",
 )
 def value_every_row_with_every_other(value_net, observation, returns, **kwargs):
@@ -731,7 +731,7 @@ def advantages_only_scaled(value_net, observations, returns):
 
 
 @mistake(
-    "get_advantages", hint="What is the standard deviation of your result, and by what did you divide?", source="student code"
+    "get_advantages", hint="What is the standard deviation of your result, and what did you divide by?", source="student code"
 )
 def advantages_over_variance(value_net, observations, returns):
     with torch.no_grad():
@@ -755,13 +755,13 @@ def advantages_with_a_large_epsilon(value_net, observations, returns):
         return (advantages - advantages.mean()) / (advantages.std() + 1e-5)
 
 
-@mistake("get_advantages", hint="Which shape does the difference of [T, 1] and [T] have?", source="student code")
+@mistake("get_advantages", hint="What shape does the difference of [T, 1] and [T] have?", source="student code")
 def advantages_of_every_pair(value_net, observations, returns):
     with torch.no_grad():
         return standardized(returns - value_net(observations).squeeze(1))
 
 
-@mistake("get_advantages", hint="Which shape does your result have, and which shape does the docstring give?", form=True)
+@mistake("get_advantages", hint="What shape does your result have, and what shape does the docstring give?", form=True)
 def advantages_have_no_columns(value_net, observations, returns):
     with torch.no_grad():
         return standardized(returns - value_net(observations)).squeeze(1)
@@ -773,7 +773,7 @@ def advantages_are_an_array(value_net, observations, returns):
         return standardized(returns - value_net(observations)).numpy()
 
 
-@mistake("get_advantages", hint="Which dtype do the networks use, and which dtype do your advantages have?", form=True)
+@mistake("get_advantages", hint="What dtype do the networks use, and what dtype do your advantages have?", form=True)
 def advantages_in_double_precision(value_net, observations, returns):
     with torch.no_grad():
         return standardized(returns - value_net(observations)).double()
@@ -868,7 +868,7 @@ gradients_cleared_once_a_collection = altered(
 gradients_cleared_before_the_step = altered(
     "train_policy_gradient.without_critic",
     {"                optimizer.zero_grad()\n": "", "loss.backward()": "loss.backward()\noptimizer.zero_grad()"},
-    hint="What do the gradients contain when the optimizer makes its step?",
+    hint="What do the gradients contain when the optimizer takes its step?",
     learns=False,
 )
 
@@ -889,7 +889,7 @@ one_step_an_epoch = altered(
         "for rows in": "optimizer.zero_grad()\nfor rows in",
         "                optimizer.step()\n": "            optimizer.step()\n",
     },
-    hint="How often should the optimizer make a step: once per epoch, or once per minibatch?",
+    hint="How often should the optimizer take a step: once per epoch, or once per minibatch?",
 )
 
 trains_on_rewards = altered(
@@ -901,7 +901,7 @@ trains_on_rewards = altered(
 own_discount_for_returns = altered(
     "train_policy_gradient.without_critic",
     {"get_returns(rollout_buffer)": "get_returns(rollout_buffer, 0.99)"},
-    hint="Which discount factor do you pass to get_returns, and which argument of the training loop is it?",
+    hint="Does the training loop have an argument for the discount factor that you pass to get_returns?",
 )
 
 loss_of_the_module = altered(
@@ -1016,7 +1016,7 @@ scheduler_stepped_every_epoch = altered(
         "for rows in torch": "if lr_sched is not None:\n    lr_sched.step()\nfor rows in torch",
         "            lr_sched.step()\n            learning": "            learning",
     },
-    hint="How often does the scheduler make a step: once per epoch, or once per collection?",
+    hint="How often does the scheduler take a step: once per epoch, or once per collection?",
 )
 
 other_default_minibatch_size = altered(
@@ -1197,7 +1197,7 @@ reseeded_before_the_shuffle = altered(
 advantages_without_a_column = altered(
     "train_policy_gradient.minibatches",
     {'"return_or_advantage": return_or_advantage[rows]': '"return_or_advantage": return_or_advantage[rows].squeeze(1)'},
-    hint="Which shape of the advantages do the losses expect?",
+    hint="What shape do the losses expect for the advantages?",
     source="student code",
     form=True,
 )
@@ -1223,7 +1223,7 @@ short_minibatch_dropped = altered(
 rows_drawn_with_replacement = altered(
     "train_policy_gradient.minibatches",
     {"torch.randperm(rollout_buffer.final_size)": "torch.randint(rollout_buffer.final_size, (rollout_buffer.final_size,))"},
-    hint="How often does an epoch use each row?",
+    hint="How many times does an epoch use each row?",
 )
 
 one_minibatch_an_epoch = altered(
@@ -1279,7 +1279,7 @@ old_logits_not_shuffled = altered(
 returns_not_shuffled = altered(
     "train_policy_gradient.minibatches",
     {'"returns": returns[rows]': '"returns": returns[: len(rows)]'},
-    hint="Do the value network's returns come from the same rows as the observations?",
+    hint="Do the returns for the value loss come from the same rows as the observations?",
 )
 
 old_logits_of_today = altered(
@@ -1431,7 +1431,7 @@ def ppo_other_default(policy, observation, old_logits, action, return_or_advanta
     return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="Which shape does your ratio have?", source="student code")
+@mistake("get_PPO_policy_gradient_loss", hint="What shape does your ratio have?", source="student code")
 def ppo_ratio_of_every_pair(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     ratio = torch.exp(policy(observation).gather(1, action) - old_logits.gather(1, action).squeeze(1))
     return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
@@ -1439,7 +1439,7 @@ def ppo_ratio_of_every_pair(policy, observation, old_logits, action, return_or_a
 
 @mistake(
     "get_PPO_policy_gradient_loss",
-    hint="Which shape does your ratio have, and which shape does its product with the advantage have?",
+    hint="What shape does your ratio have, and what shape does its product with the advantage have?",
 )
 def ppo_flat_ratio_times_column(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     ratio = ratio_of(policy, observation, old_logits, action).squeeze(1)

@@ -7,10 +7,10 @@
 #
 # In this assignment you write an agent that learns by trial and error, in seven small functions.
 # You start with the vanilla policy gradient, which hardly works. You end with proximal policy
-# optimization (PPO), which has trained agents for Dota 2 and walking robots, and fine-tuned
-# language models.
+# optimization (PPO), which has been used to train Dota 2 agents and walking robots, and to
+# fine-tune language models.
 #
-# Every section follows the same pattern: the idea, the formula, the shapes, what to write, a cell
+# Most sections follow the same pattern: the idea, the formula, the shapes, what to write, a cell
 # that tries it out, and what you should see. You write in **`submitted.py`**, in the order of this
 # notebook. The notebook only calls your functions.
 #
@@ -25,12 +25,12 @@
 # > - A cell that calls a function you have not written yet stops with a `NotImplementedError` that
 # >   says what to return.
 # > - You may also define the functions in a notebook and submit that notebook.
-# >   `python grade.py --submission notebook.ipynb` grades the functions that it defines. Then
-# >   remove `submitted.` in the cells below.
+# >   `python grade.py --submission notebook.ipynb` grades the functions that it defines. In
+# >   that case, remove `submitted.` from the cells below.
 #
-# With the settings of the next cell, all training runs together take about two minutes. Losses,
-# returns and curves differ from machine to machine. The figures in the text are those of a correct
-# solution over many random seeds.
+# With the default settings (`LONG = False`), all training runs together take about two minutes.
+# Losses, returns and curves differ from machine to machine. The numbers in the text are those of a
+# correct solution over many random seeds.
 
 # %% setup
 # %load_ext autoreload
@@ -51,7 +51,7 @@ import utils
 torch.set_num_threads(1)  # the networks are tiny: more threads would only wait for each other
 
 # %% settings
-LONG = False  # True: 2,000 rollouts and ten seeds per experiment, five to ten times as long
+LONG = False  # True: 2,000 rollouts and ten seeds per experiment, four to five times as long
 
 SEEDS, ROLLOUTS = (10, 2000) if LONG else (4, 1200)
 CARTPOLE_SEEDS, CARTPOLE_ROLLOUTS = (4, 300) if LONG else (2, 160)
@@ -92,10 +92,10 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # %% returns-text [markdown]
 # ## 1 · Returns: what an action can still change
 #
-# An action cannot change the rewards that came before it. They only add noise to its weight. So we
+# An action cannot change the rewards that came before it. Counting them only adds noise. So we
 # weight each step with its **return**, the sum of the rewards from this step on. In this sum, each
 # further step multiplies a reward by the discount factor $\gamma$. A $\gamma < 1$ also reduces the
-# noise, but it biases the estimate, because late rewards count less than in $J$:
+# noise, but it biases the estimate, because late rewards count less than in $J$. The return is
 #
 # $$R_t = r_t + \gamma\, r_{t+1} + \gamma^2 r_{t+2} + \dots = r_t + \gamma R_{t+1}$$
 #
@@ -139,9 +139,9 @@ print("expected ", [1.5, 1.0, 2.0, 3.5, 1.0, 5.0, 2.0], "with shape", [7, 1])
 #
 # $$L = -\frac{1}{B} \sum_{t} \log \pi_\theta(a_t \mid s_t)\, R_t$$
 #
-# (The formula above has a sum over steps and a mean over rollouts. The mean over rows differs only
-# by a factor, the mean number of rows per rollout. With the mean over rows, the size of the
-# gradient does not grow with the length of the episodes.)
+# (The formula for $\nabla_\theta J$ in "The idea" has a sum over steps and a mean over rollouts.
+# The mean over rows differs only by a factor, the mean number of rows per rollout. With the mean
+# over rows, the size of the gradient does not grow with the length of the episodes.)
 #
 # `policy(observation)` gives **log-probabilities**, float32 `[B, A]`: a row per observation, a
 # column per action. From every row, you need the column of the action that was taken. `action` is
@@ -231,15 +231,16 @@ print(f"last reward {last_reward:.1f}")
 # rows and split them into minibatches of `minibatch_size` rows; the last minibatch may be smaller.
 # For each minibatch, compute the loss, append its value to the list, and update: `zero_grad`,
 # `backward`, `step`. A minibatch is a set of row *indices*. Use the same indices for observations,
-# actions, old log-probabilities and returns. Otherwise an action is weighted with the return of a
-# different action.
+# actions, recorded log-probabilities (`old_logits`) and returns. Otherwise an action is weighted by
+# the return of a different action.
 #
 # Call every loss function with all of these keywords: `policy`, `value_net`, `observation`,
 # `old_logits`, `action`, `return_or_advantage`, `returns`, `ppo_clip`. Each loss uses the arguments
 # that it needs and accepts the rest as `**kwargs`.
 #
-# The cell trains for two collections. Each has four rollouts of 20 steps, so 80 rows. Minibatches
-# of 30 rows make three per epoch, and two epochs make $2 \cdot 2 \cdot 3 = 12$ losses in all.
+# The cell trains for two collections. Each has four rollouts of 20 steps, so 80 rows. With 30 rows
+# each, an epoch has three minibatches. Two collections of two epochs give $2 \cdot 2 \cdot 3 = 12$
+# losses.
 
 # %% loop
 line = utils.GridWorldPointTargetEnv(grid_size=10, dimensions=1, episode_length=20)
@@ -407,7 +408,7 @@ def climb(name, loss, with_critic):
 
 
 def look_at(policy, value_net):
-    """Return V for both signs, their mean V, the mean one step later V2, and π(1) for both."""
+    """Return V for both signs, its mean, its mean one step later (V2), and π(1) for both."""
     with torch.no_grad():
         starts = torch.tensor([[-1.0, 0.0], [1.0, 0.0]])
         first, second = (
@@ -543,8 +544,8 @@ experiment(
 )
 
 # %% vanilla-line-seen [markdown]
-# The reward rises, but it ends clearly below 0. In the last picture, every line should reach the
-# middle and stay there. Most policies find the target, but then step back and forth around it
+# The reward rises, but it ends clearly below 0. In the last picture, every line should reach 0 (the
+# target) and stay there. Most policies find the target, but then step back and forth around it
 # instead of staying.
 #
 # We trained the reference solution with 20 seeds and 2,000 rollouts. The median success rate was
@@ -554,10 +555,10 @@ experiment(
 # with `LONG = True`.
 #
 # Why? No reward is positive, so no return is positive, and no row of a batch makes its own action
-# *more* likely. Good actions are made less likely too, only by less than bad ones. At best, with a
+# *more* likely. Good actions become less likely, too, but less so than bad ones. At best, with a
 # return of 0, a row changes nothing. And a rollout that starts far from its target has low returns
-# whatever the agent does. What the policy needs is the difference between actions. That signal is
-# small compared with this noise.
+# whatever the agent does. The policy needs the difference between actions. That difference is small
+# compared with the noise from the random starts.
 
 # %% critic-text [markdown]
 # ## 6 · A value network, and advantages
@@ -656,7 +657,7 @@ experiment(
 # %grade learning_vanilla
 
 # %% advantages-line-seen [markdown]
-# Much better: nearly all lines reach the middle and stay there. Over 20 seeds of 2,000 rollouts,
+# Much better: nearly all lines reach 0 and stay there. Over 20 seeds of 2,000 rollouts,
 # the median success is 100%, and 18 of 20 seeds reach 95%. The other two ended at 88% and 20%. So a
 # single bad seed need not mean a mistake in your code, but two in four are suspicious.
 #
@@ -667,7 +668,7 @@ experiment(
 # ## 7 · A larger learning rate ruins the policy
 #
 # The learning rate of $10^{-3}$ was well chosen. With a rate four times as large, you might hope to
-# finish in a quarter of the time. This takes 20 to 30 seconds.
+# finish in a quarter of the time. The cell takes 20 to 30 seconds.
 
 # %% fragile
 experiment(
@@ -722,8 +723,8 @@ experiment(
 # is `ppo_clip`. Both policies return log-probabilities, so the ratio is the exponential of a
 # difference.
 #
-# The cell plots the objective (minus your loss) of one row against the ratio. Your line should lie
-# on the dotted line.
+# The cell plots the objective (your loss times -1) of one row against the ratio. Your line should
+# lie on the dotted line.
 
 # %% ppo-objective
 ratios = np.linspace(0.02, 2, 200)
@@ -772,7 +773,7 @@ plt.show()
 # %grade get_PPO_policy_gradient_loss one_update
 
 # %% ppo-probes-text [markdown]
-# If your line is different, its shape shows why. Mirrored vertically: the sign is wrong. No bend:
+# If your line is different, its shape shows why. Upside down: the sign is wrong. No bend:
 # nothing is clipped. Flat on the other side: you take the larger of the two products instead of the
 # smaller. Curved: you use something other than the ratio.
 #
@@ -884,9 +885,10 @@ plt.show()
 # submitted.collect_rollouts(utils.OpenAIGymEnv(vis=True), policy, num_rollouts=3)
 # ```
 #
-# ## To try, if you like
+# ## Optional experiments
 #
-# - Set `ppo_clip` to 0.05, to 0.5, and to 10. Which of them behaves like the vanilla loss, and why?
+# - In `train` above, pass `ppo_clip` as 0.05, 0.5, and 10. Which of them behaves like the vanilla
+#   loss, and why?
 # - Train one epoch per collection instead of 8, with the vanilla loss and the learning rate
 #   $4 \cdot 10^{-3}$. Does it still collapse?
 # - Do not standardize the advantages. Which learning rate do you need then?

@@ -118,7 +118,7 @@ def collect_rollouts(
 
 
 def get_value_net_loss(value_net: nn.Module, observation: Tensor, returns: Tensor, **kwargs) -> Tensor:
-    """Return the mean squared error of V(s_t) to the return R_t, a scalar with a gradient for the value network.
+    """Return the mean squared error between V(s_t) and R_t, a scalar with a gradient for the value network.
 
     Args:
         value_net: Maps observations to V(s), float32 `[B, 1]`.
@@ -178,9 +178,9 @@ def train_policy_gradient(
         optimizer: Has the parameters of the policy, and of the value network if there is one.
         get_policy_gradient_loss, get_value_net_loss: Loss functions. Call them with the keywords
             `policy`, `value_net`, `observation`, `old_logits`, `action`, `return_or_advantage`,
-            `returns`, `ppo_clip`. Pass the networks and `ppo_clip` unchanged; of the other tensors,
-            pass the rows of one minibatch.
-        get_returns, get_advantages: Functions like the two above.
+            `returns`, `ppo_clip`. Pass the networks and `ppo_clip` unchanged, and of every tensor
+            only the rows of one minibatch.
+        get_returns, get_advantages: Functions like `get_returns` and `get_advantages` in this file.
         lr_sched: A torch learning-rate scheduler; the code below steps it once per collection. None:
             the learning rate is constant.
         rollouts: Total number of rollouts, rounded up to a multiple of `rollouts_before_training`.

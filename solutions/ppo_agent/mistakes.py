@@ -52,7 +52,7 @@ written_one_row_early = altered(
 advantages_in_a_column = altered(
     "GeneralizedAdvantageEstimator.length",
     {"return advantage\n": "return advantage[:, None]\n"},
-    hint="What is the shape of your advantages, and which shape do you get if you subtract an array `[T]` from them?",
+    hint="What is the shape of your advantages, and what shape do you get if you subtract an array `[T]` from them?",
     form=True,
 )
 
@@ -228,7 +228,7 @@ clock_is_the_end_of_the_world = altered(
 clock_ends_nothing = altered(
     "GeneralizedAdvantageEstimator.ends",
     {"~(terminated | truncated)": "~terminated"},
-    hint="After a truncated step, does the next row of your sum belong to the same episode?",
+    hint="After a truncated step, does the next term of your sum belong to the same episode?",
     source="student code",
 )
 
@@ -706,7 +706,7 @@ square_not_halved = altered(
 constant_of_one_dimension = altered(
     "IndependentGaussianProcess.get_dist",
     {"- 0.5 * self.n * np.log(2 * np.pi)\n": "- 0.5 * np.log(2 * np.pi)\n"},
-    hint="How often does the constant log 2π appear in a sum over n dimensions?",
+    hint="How many times does the constant log 2π appear in a sum over n dimensions?",
 )
 
 density_without_a_gradient = altered(
@@ -1143,7 +1143,7 @@ density_of_the_mean = altered(
 density_of_what_is_clipped = altered(
     "PPOAgent.forward",
     {"if self.training else mu": "if self.training else mu\naction = action.clamp(-1.0, 1.0)"},
-    hint="How likely is the action 1.0 if all larger ones become 1.0, and where is the action clipped anyway?",
+    hint="If every larger sample becomes 1.0, what is the probability of exactly 1.0, and who clips the action anyway?",
     source="student code",
 )
 
@@ -1153,7 +1153,7 @@ sample_is_clipped = altered(
         "self.process.sample((mu, log_sigma)) if self.training else mu": ""
         "self.process.sample((mu, log_sigma)).clamp(-1, 1) if self.training else mu"
     },
-    hint="How likely is the action 1.0 if all larger ones become 1.0, and where is the action clipped anyway?",
+    hint="If every larger sample becomes 1.0, what is the probability of exactly 1.0, and who clips the action anyway?",
     source="student code",
 )
 
@@ -1180,7 +1180,7 @@ density_of_another_action = altered(
 sample_of_another_deviation = altered(
     "PPOAgent.forward",
     {"self.process.sample((mu, log_sigma)) if": "self.process.sample((mu, log_sigma.exp())) if"},
-    hint="Does `sample` take σ or log σ as its second number?",
+    hint="Does `sample` take σ or log σ as the second item of its tuple?",
     source="student code",
 )
 
@@ -1328,7 +1328,7 @@ time_limit_is_no_end = altered(
 both_ends_are_no_end = altered(
     "PPOAgent.backward",
     {"if memory.terminated or memory.truncated:": "if memory.terminated != memory.truncated:"},
-    hint="What does your condition say of a step that is both terminated and truncated?",
+    hint="What does your condition say about a step that is both terminated and truncated?",
     source="student code",
 )
 
@@ -1353,7 +1353,7 @@ reward_of_the_extra_call_kept = altered(
         "                _, final_state, *_ = step\n"
         "                memory.rewards[-1] = float(step[4])\n"
     },
-    hint="Which call of `backward` brings the last reward of the episode?",
+    hint="Which call of `backward` receives the last reward of the episode?",
 )
 
 first_environment_only = altered(
@@ -1568,7 +1568,7 @@ final_value_added_to_the_reward = altered(
         "        advantage = GeneralizedAdvantageEstimator(\n",
         "            np.array(memory.rewards),\n": "            rewards,\n",
     },
-    hint="How often does the last advantage contain the value of the final state?",
+    hint="How many times does the last advantage contain the value of the final state?",
     source="student code",
 )
 
@@ -2027,7 +2027,7 @@ reseeded_in_every_update = altered(
 drawn_with_replacement = altered(
     "PPOAgent.update",
     {"self.rng.permutation(len(advantage))": "self.rng.integers(len(advantage), size=len(advantage))"},
-    hint="How often is each row used in one epoch?",
+    hint="How many times is each row used in one epoch?",
 )
 
 actions_not_shuffled = altered(
@@ -2060,7 +2060,7 @@ optimizer_of_its_own = altered(
         "        networks = [*self.actor.parameters(), *self.critic.parameters()]\n"
         "        self.optimizer = optim.Adam(networks, lr=self.learning_rate)\n"
     },
-    hint="What does an optimizer remember, and how often do you make a new one?",
+    hint="What does an optimizer remember, and how many times do you make a new one?",
     source="student code",
 )
 
@@ -2085,7 +2085,7 @@ smaller_minibatch_dropped = altered(
 one_epoch_only = altered(
     "PPOAgent.update",
     {"for _ in range(self.epochs):": "for _ in range(1):"},
-    hint="How often is each row used in one update?",
+    hint="How many times is each row used in one update?",
 )
 
 gradients_pile_up = altered(

@@ -16,7 +16,7 @@
 # | | what you get | what you do |
 # | --- | --- | --- |
 # | **repair** | a draft that runs but is wrong | find and fix its faults, and write a test that detects them |
-# | **derive** | the normal density in one dimension | a stochastic policy in many: samples, log-density, entropy |
+# | **derive** | the normal density in one dimension | a stochastic policy in many dimensions: samples, log-density, entropy |
 # | **assemble** | a plan in words | networks, a memory, an agent, an update |
 #
 # You write in **`submitted.py`**, in the order of this notebook. The notebook only calls your
@@ -96,9 +96,9 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # $$A_t = \sum_{l \ge 0} (\gamma \lambda)^l\, \delta_{t+l} = \delta_t + \gamma \lambda\, A_{t+1}$$
 #
 # Below is a copy of the draft in `submitted.py`, named `draft`, so that you still have it after
-# you have repaired yours. The cell computes the advantages of 1 to 5 rewards with a critic that is
-# 0 everywhere and $\gamma = \lambda = 1$. Then each advantage should be the sum of all rewards
-# from that step on.
+# you have repaired yours. The cell below computes the advantages of 1 to 5 rewards with a critic
+# that is 0 everywhere and $\gamma = \lambda = 1$. Then each advantage should be the sum of all
+# rewards from that step on.
 #
 # **Question.** An agent has taken $n$ actions. How many advantages does it need? And which reward
 # is in none of the advantages below?
@@ -138,8 +138,8 @@ for n in range(1, 6):
 # %% hidden-text [markdown]
 # ## 2 · A fault that hides another
 #
-# The draft gets the value of the next state from `np.roll(value, -1)`, which moves every value one
-# place to the front.
+# The draft gets the value of the next state from `np.roll(value, -1)`, which shifts every value one
+# position to the left.
 #
 # **Question.** Which value does `np.roll` put in the last place? And why does the draft's output
 # not show it?
@@ -281,7 +281,7 @@ figure.colorbar(image, ax=both, label="weight", shrink=0.85)
 plt.show()
 
 # %% leak-text [markdown]
-# Here is what this means for an agent. In 60 steps, the first 25 are an episode that terminates,
+# Here is what this means for an agent. Of 60 steps, the first 25 are an episode that terminates,
 # the next 20 are an episode that is truncated, and the last 15 belong to an episode that goes on.
 # There is a reward of 1 in step 12, and a reward of -1 in step 33, in the second episode. The
 # values of the critic are a sine wave.
@@ -375,7 +375,7 @@ other = torch.tensor([[2.0], [8.0], [4.0]])
 right = one_episode(paid, [1, 2, 3, 0], 0.5, 0.5)
 yours = submitted.GeneralizedAdvantageEstimator(says, small, paid, 0.5, 0.5)
 print(
-    f"for {len(paid)} rewards {len(yours)} advantages: {rounded(yours)}, expected "
+    f"{len(paid)} rewards, {len(yours)} advantages: {rounded(yours)}, expected "
     f"{len(right)}: {rounded(right)}"
 )
 if len(yours) != len(paid):
@@ -974,8 +974,8 @@ print(
 # `forward` is only called to get actions, and after the end there is no action to take. So how
 # does the agent see the final state? The library shows it (this is in the plan of the keras-rl
 # drafts): after an end it calls `forward` **once more** with the last observation, and then
-# `backward(0.0)`. These two calls are not a step. The action is not taken, and the reward of 0 is
-# not a reward.
+# `backward(0.0)`. These two calls are not a step. The action is not taken, and the 0 is not a
+# reward of the episode.
 #
 # | state of the memory | this call of `backward` is | what to do |
 # | --- | --- | --- |
@@ -1213,12 +1213,12 @@ plt.show()
 #
 # If $A > 0$, the action should become more likely, but a ratio above $1 + \varepsilon$ does not
 # increase the objective any further. If $A < 0$, it should become less likely, but a ratio below
-# $1 - \varepsilon$ earns nothing more either. Where the objective is flat, the gradient of this
-# row is 0. The **minimum** matters on the other side: an action with $A > 0$ that has become
+# $1 - \varepsilon$ earns nothing more either. Where the objective is flat, the gradient of that row
+# is 0. The **minimum** matters on the other side: an action with $A > 0$ that has become
 # *less* likely keeps its full gradient, however small its ratio is.
 #
-# **Write `policy_loss`**: its *descent* should maximize the clipped surrogate plus `entropy_coef`
-# times the entropy. Then write **`value_loss`**.
+# **Write `policy_loss`**: gradient *descent* on it should maximize the clipped surrogate plus
+# `entropy_coef` times the entropy. Then write **`value_loss`**.
 #
 # **Question.** For $A < 0$, where is the gradient not 0: left of $1 - \varepsilon$, between the
 # two, or right of $1 + \varepsilon$?
@@ -1374,7 +1374,7 @@ epochs = [
     for epoch in range(2)
 ]
 print(
-    f"different states in an epoch: {len(epochs[0].unique(dim=0))}; other order in the "
+    f"different states in an epoch: {len(epochs[0].unique(dim=0))}; different order in the "
     f"next: {not torch.equal(*epochs)}",
     end=" ",
 )
@@ -1435,8 +1435,8 @@ plt.show()
 #   `[B, 1]`.
 # - **two steps**: check the discount. With $V$ near 1, it is missing. With $V$ near 0, the reward
 #   of the second row does not reach the first.
-# - **truncated**: about 2 means that the time limit is treated as termination. Far above 5, the
-#   value of the final state counts twice.
+# - **truncated**: about 2 means that the time limit is treated as termination. A $V$ far above 5
+#   means that the value of the final state counts twice.
 # - **action**: the sign of the policy loss is wrong, or the ratio is `[B, B]`, or the
 #   log-probability is that of another action.
 # - **combined**: rows are mixed up, or a later reward does not reach the advantage of the first
@@ -1605,13 +1605,13 @@ show(["the sign is right", "the sign is wrong"])
 
 # %% sign-seen [markdown]
 # It is worse: the agent learns, and what it learns is to maximize the cost. It pushes the point
-# against a wall and keeps it there. The clipping does not stop it either. It removes the gradient
+# against a wall and keeps it there. Clipping does not stop this. It removes the gradient
 # of a row only when the ratio has moved in the *right* direction; in the wrong direction, the
 # minimum keeps the full gradient. If a learning curve *falls* far below its start, check the signs
 # first.
 
 # %% blind-text [markdown]
-# ### What a window is good for
+# ### Why a window helps
 #
 # Now the agent observes only the position of the point, not its velocity. To brake in time, it
 # needs to know the velocity.
@@ -1644,10 +1644,10 @@ show([f"position only, w = {window}" for window in (1, 2, 3)])
 
 # %% blind-seen [markdown]
 # With $w = 1$ the agent must move slowly: it ends near -1, about twice as far from 0 as with
-# $w = 2$. With $w = 2$ it does nearly as well as with all observations. The third observation adds
-# no information. It only makes the network larger. (In the first step, the window contains a zero,
-# so the velocity cannot be computed. It is always 0 there, but to the network, the window looks
-# like a fast motion from the origin. The network must learn to distinguish the two.)
+# $w = 2$. With $w = 2$ it does nearly as well as with position and velocity. The third observation
+# adds no information. It only makes the network larger. (In the first step, the window contains a
+# zero, so the velocity cannot be computed. It is always 0 there, but to the network, the window
+# looks like a fast motion from the origin. The network must learn to distinguish the two.)
 
 # %% pendulum-text [markdown]
 # ## 19 · The pendulum
@@ -1731,9 +1731,9 @@ plt.show()
 # %% film-text [markdown]
 # ### Watch the agent
 #
-# The strip shows one episode with the mean action that starts near the bottom: every tenth frame of
-# the first 60, and two later ones. The agent was trained in four environments at once. To play in a
-# single one, the cell creates an agent with one memory and gives it the trained actor.
+# The strip shows one episode that starts near the bottom, played with the mean action: every tenth
+# frame of the first 60, and two later ones. The agent was trained in four environments at once. To
+# play in a single one, the cell creates an agent with one memory and gives it the trained actor.
 
 # %% film
 stage = gym.make("Pendulum-v1", render_mode="rgb_array")
@@ -1828,15 +1828,15 @@ plt.show()
 # ## 20 · What the faults cost
 #
 # Each row changes one thing in a correct agent, on the pendulum, with 100,000 steps and two or
-# three seeds. The score is the mean over twenty test episodes. The correct agent has -151 on
-# average; its single seeds are between -135 and -218.
+# three seeds. The score is the mean over twenty test episodes. The correct agent scores -151 on
+# average; individual seeds are between -135 and -218.
 #
 # | change | score |
 # | --- | --- |
 # | objective not negated | -1660: the agent learns to maximize the cost |
 # | density computed with σ in place of log σ | -1350: σ falls to 0.02, and the agent stops exploring |
 # | ratio `[B, 1]` times advantage `[B]` | -540 |
-# | samples with log σ in place of σ, which is 0 at first | -300 |
+# | samples with log σ (0 at first) in place of σ | -300 |
 # | the draft as it is, without the last step of each episode | -190 |
 # | the draft with its length repaired, $V(s_0)$ after the last step | -170 |
 # | time limit treated as termination | -144 |
@@ -1864,7 +1864,7 @@ plt.show()
 # - **The pendulum without its velocity**, with $w = 1, 2$ and 3. *(Compare with the point mass
 #   above. Here even the first swing depends on the velocity.)*
 #
-# Then run `python grade.py` a last time and submit `submitted.py`.
+# Then run `python grade.py` one last time and submit `submitted.py`.
 
 # %% end
 for name, seeds in curves.items():

@@ -72,7 +72,7 @@ features_compete = altered(
 same_convolution_twice = altered(
     "forward",
     {"F.relu(self.conv2(features))": "F.relu(self.conv1(features))"},
-    hint="How often do you use each of your layers, and which one never?",
+    hint="How many times do you use each of your layers, and which one never?",
     source="student code",
 )
 
@@ -88,7 +88,7 @@ convolutions_out_of_order = altered(
 pixels_scaled_again = altered(
     "forward",
     {"self.conv0(obs_t)": "self.conv0(obs_t / 255)"},
-    hint="Which range do the pixels of obs_t already have?",
+    hint="What range do the pixels of obs_t already have?",
     source="student code",
 )
 
@@ -233,13 +233,13 @@ no_negative_logits = altered(
 no_negative_values = altered(
     "forward",
     {"self.state_value(h)[:, 0]": "F.relu(self.state_value(h))[:, 0]"},
-    hint="Which range can returns have, and which range can your values have?",
+    hint="What range can returns have, and what range can your values have?",
 )
 
 small_values_only = altered(
     "forward",
     {"self.state_value(h)[:, 0]": "torch.tanh(self.state_value(h))[:, 0]"},
-    hint="Which range can returns have, and which range can your values have?",
+    hint="What range can returns have, and what range can your values have?",
 )
 
 one_value_for_all_games = altered(
@@ -259,7 +259,7 @@ value_of_a_single_game_loses_its_axis = altered(
 outputs_in_double_precision = altered(
     "forward",
     {"(self.logits(h), self.state_value(h)[:, 0])": "(self.logits(h).double(), self.state_value(h)[:, 0].double())"},
-    hint="Which dtype do your outputs have, and which dtype does the docstring give?",
+    hint="What dtype do your outputs have, and what dtype does the docstring give?",
     form=True,
 )
 
@@ -482,7 +482,7 @@ two_calls_in_each_column = altered(
         "memory, (logits_t, values_t) = agent(memory, states[:, t])": ""
         "memory, (logits_t, _) = agent(memory, states[:, t])\nmemory, (_, values_t) = agent(memory, states[:, t])"
     },
-    hint="How often do you call the agent on each frame?",
+    hint="How many times do you call the agent on each frame?",
     source="student code",
 )
 
@@ -585,7 +585,7 @@ policy_of_the_first_column_alone = altered(
 policy_loss_divided_twice = altered(
     "train_on_rollout.policy",
     {"* advantage).mean()": "* advantage).mean() / rollout_length"},
-    hint="How often is J_hat divided by the number of columns, including the line that computes the loss?",
+    hint="How many times is J_hat divided by the number of columns, including the line that computes the loss?",
 )
 
 policy_loss_divided_by_all_columns = altered(
@@ -728,7 +728,7 @@ logarithm_of_a_softmax = altered(
 log_probability_of_rounded_probabilities = altered(
     "train_on_rollout.policy",
     {"torch.sum(logprobas * actions_one_hot, dim=-1)": "torch.distributions.Categorical(probs=probas).log_prob(actions)"},
-    hint="If a probability has been rounded to 0, which argument of the distribution still has the information?",
+    hint="If a probability has been rounded to 0, which argument of `Categorical` still has the information: probs, or logits?",
     source="student code",
 )
 
@@ -747,14 +747,14 @@ reward_of_the_next_column = altered(
 policy_of_every_pair = altered(
     "train_on_rollout.policy",
     {"advantage = (G_t - V_t).detach()": "advantage = (G_t - V_t[:, None]).detach()"},
-    hint="Which shape does your advantage have, and what is the shape of [B] minus [B, 1]?",
+    hint="What shape does your advantage have, and what is the shape of [B] minus [B, 1]?",
     source="public solutions",
 )
 
 only_several_games = altered(
     "train_on_rollout.policy",
     {"logprobas_for_actions[:, t] * advantage": "logprobas_for_actions.squeeze()[:, t] * advantage"},
-    hint="Which shape does a rollout of one game have after your squeeze?",
+    hint="What shape does a rollout of one game have after your squeeze?",
     source="student code",
     form=True,
 )
@@ -791,7 +791,7 @@ opt = torch.optim.Adam(agent.parameters(), lr=5e-4)
 
 @mistake(
     "train_on_rollout.policy",
-    hint="Which shapes do your returns and your values have, and how many advantages do B games have per column?",
+    hint="What shapes do your returns and your values have, and how many advantages do B games have per column?",
     source="student code",
 )
 def policy_of_every_pair_with_another_agent(states, actions, rewards, is_not_done, prev_memory_states, gamma=0.99):
@@ -829,14 +829,14 @@ def policy_of_every_pair_with_another_agent(states, actions, rewards, is_not_don
 values_in_columns = altered(
     "train_on_rollout.value",
     {"state_values = torch.stack(state_values, dim=1)": "state_values = torch.stack(state_values, dim=1)[..., None]"},
-    hint="Which shapes do rewards[:, t], V_t and their difference have?",
+    hint="What shapes do rewards[:, t], V_t and their difference have?",
     source="17 of 18 public solutions",
 )
 
 value_of_every_pair = altered(
     "train_on_rollout.value",
     {"(target - V_t) ** 2": "(target - V_t[:, None]) ** 2"},
-    hint="Which shape does the difference of [B] and [B, 1] have?",
+    hint="What shape does the difference of [B] and [B, 1] have?",
     source="public solutions",
 )
 
@@ -909,7 +909,7 @@ value_loss_of_the_first_column_alone = altered(
 value_loss_divided_twice = altered(
     "train_on_rollout.value",
     {"(target - V_t) ** 2).mean()": "(target - V_t) ** 2).mean() / rollout_length"},
-    hint="How often is value_loss divided by the number of columns, including the line that computes the loss?",
+    hint="How many times is value_loss divided by the number of columns, including the line that computes the loss?",
 )
 
 value_loss_divided_by_all_columns = altered(
@@ -1238,7 +1238,7 @@ entropy_summed_over_games = altered(
 entropy_divided_by_columns_twice = altered(
     "train_on_rollout.entropy",
     {"(probas * logprobas).sum(dim=-1).mean()": "(probas * logprobas).sum(dim=-1).mean() / rollout_length"},
-    hint="How often do you divide the entropy by the number of columns?",
+    hint="How many times do you divide the entropy by the number of columns?",
     source="student code",
 )
 
@@ -1266,7 +1266,7 @@ entropy_divided_by_its_maximum = altered(
 entropy_weighted_twice = altered(
     "train_on_rollout.entropy",
     {"entropy = -(probas * logprobas)": "entropy = -0.01 * (probas * logprobas)"},
-    hint="How often is the entropy multiplied by 0.01, including the line that computes the loss?",
+    hint="How many times is the entropy multiplied by 0.01, including the line that computes the loss?",
 )
 
 entropy_of_chosen_actions = altered(
@@ -1286,7 +1286,7 @@ entropy_of_the_last_seen_column = altered(
 entropy_without_probabilities = altered(
     "train_on_rollout.entropy",
     {"-(probas * logprobas).sum(dim=-1).mean()": "-logprobas.sum(dim=-1).mean()"},
-    hint="By what is each log-probability weighted in an entropy?",
+    hint="What is the weight of each log-probability in an entropy?",
     source="student code",
 )
 
@@ -1405,7 +1405,7 @@ returns_a_tensor = altered(
 returns_a_detached_tensor = altered(
     "train_on_rollout.step",
     {"return loss.detach().numpy()": "return loss.detach()"},
-    hint="Which type does your result have, and which type does the docstring give?",
+    hint="What type does your result have, and what type does the docstring give?",
     source="student code",
     form=True,
 )

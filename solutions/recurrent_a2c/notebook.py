@@ -26,8 +26,8 @@
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
 # > - You may also define everything in a notebook and submit that notebook.
-# >   `python grade.py --submission notebook.ipynb` grades what it defines. Then remove `submitted.`
-# >   in the cells below.
+# >   `python grade.py --submission notebook.ipynb` grades that notebook. In that case, remove
+# >   `submitted.` from the cells below.
 #
 # The package `ale-py` contains the game, and `opencv` resizes its frames:
 #
@@ -106,8 +106,8 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # frame, with probability 1/4, the game continues with the previous action.
 #
 # `atari_util.make_env()` returns the game as the agent sees it: the part inside the dashed line, in
-# gray, 42 × 42 pixels, with values from 0 to 1. Scores and bars are cropped. The cell plays 100
-# random actions and shows the screen (left) and what the agent sees (right).
+# gray, 42 × 42 pixels, with values from 0 to 1. Scores and bars are cropped out. The cell below
+# plays 100 random actions and shows the screen (left) and what the agent sees (right).
 
 # %% game
 if ATARI:
@@ -242,7 +242,10 @@ both[0].set(
 both[1].plot(remembering, ".-", color="#0072b2", label="memory passed on")
 both[1].plot(forgetting, ".-", color="#d55e00", label="memory empty each time")
 both[1].set(
-    xlabel="the same picture, once more", ylabel="V", title="its memory", xticks=range(0, 20, 5)
+    xlabel="step with the same frame",
+    ylabel="V",
+    title="the value with and without memory",
+    xticks=range(0, 20, 5),
 )
 for axes in both:
     axes.spines[["top", "right"]].set_visible(False)
@@ -328,19 +331,19 @@ else:
 # Look at column 3. Game A is over: the action in column 2 earned its last reward. Column 3 contains
 # the final observation of game A, and the pool uses this tick to reset the game. The agent still
 # chooses an action, but this action is **not executed**, and its reward is 0. This is a *dead
-# tick*, and only there the mask is 0. Game B starts in column 4.
+# tick*, and here the mask is 0. Game B starts in column 4.
 #
 # This has three consequences. They are the most important part of this assignment.
 #
 # - **Cut the return.** The action in column 2 ended the game, so it did not cause the rewards of
-#   game B. With $\gamma = 0.5$ and a critic whose values are all 0, its return is 8. Without the
-#   cut, the return is 8.5, because it also contains rewards of later games. Then dying looks no
-#   worse than living on, because the next game always follows.
+#   game B. With $\gamma = 0.5$ and a critic whose values are all 0, the return of column 2 is 8.
+#   Without the cut, the return is 8.5, because it also contains rewards of later games. Then dying
+#   looks no worse than living on, because the next game always follows.
 # - **Reset the memory.** In column 4 a game starts, and the pool gave the agent an empty memory. If
 #   your function carries the memory of game A over into game B, it computes $\log \pi$ and $V$ for
 #   a memory that the agent did not have when it played. See the row "memory": it is 0 in column 4.
 # - **Do not train on the dead tick.** Its action was never executed, so changing its probability
-#   means learning from noise. And its value would learn that a new game follows the final
+#   means learning from noise. And the critic would learn that a new game follows the final
 #   observation.
 #
 # In the last column, the mask is 0 if the observation is the final one of its game, such as B3
@@ -398,7 +401,7 @@ remembered.append(int(pool.prev_memory_states[0][0, 0]))
 
 rows = {
     "observation": [f"{'ABC'[int(game)]}{int(steps)}" for game, steps in observations[0]],
-    "action": ["1", "1", "1", "not done", "1", "1", "1", "none yet"],
+    "action": ["1", "1", "1", "not executed", "1", "1", "1", "none yet"],
     "reward": [f"{reward:g}" for reward in rewards[0]],
     "is_not_done": [str(int(alive)) for alive in is_not_done[0]],
     "memory": [str(number) for number in remembered],
@@ -430,7 +433,7 @@ axes.axis("off")
 plt.show()
 
 # %% objective-text [markdown]
-# ## 4 · What is optimized
+# ## 4 · The loss
 #
 # The loss has three terms. Each is a mean over the $B$ games and over columns.
 #
@@ -493,7 +496,7 @@ print(f"wrong: {list(wrong.shape)}, loss {wrong.square().mean():.2f}")
 same = torch.full((4, 1), 2.5)
 right_of_same, wrong_of_same = (G - same[:, 0]).square().mean(), (G - same).square().mean()
 print(
-    f"\na critic that says 2.5 of every game: right loss {right_of_same:.2f}, wrong loss "
+    f"\na critic that predicts 2.5 for every game: right loss {right_of_same:.2f}, wrong loss "
     f"{wrong_of_same:.2f}"
 )
 
@@ -617,8 +620,8 @@ print(
 # observation is in column 7. The critic's value is 6 in every column, both actions are equally
 # likely, and action 1 was taken everywhere. For each column, the cell plots the memory that your
 # function passed to the agent, the push on the logit of the action, and the push on the value.
-# Circles show the expected result. In the last picture, squares show it if the target of your value
-# loss is the n-step return.
+# Circles show the expected result. In the last picture, squares show the expected result with the
+# n-step return as the target.
 #
 # In columns 3 and 7, all pushes must be 0. The advantages of the other columns are 2 - 6, 4 - 6 and
 # 8 - 6, twice.
@@ -669,14 +672,14 @@ plt.show()
 # | next game | the change of pushes before an end if rewards and values after it rise by 100 | 0 |
 # | dead tick | the change if the dead tick has another action; and the push on the dead tick's value | 0 and 0 |
 # | last frame | the change if the last column has mask 0 and its $V$ rises by 100 | 0 |
-# | two halves | the value loss of a rollout with an end, minus that of its two parts, the second with an empty memory | 0 |
+# | two halves | the value loss of a rollout in which games end, minus that of its parts (the second with an empty memory) | 0 |
 # | one step | the number of optimizer steps; and the effect of gradients left over from before | 1 and 0 |
-# | network | your own network: three games minus each alone; and whether a push reaches the first convolution | 0 and 1 (yes) |
+# | network | your network: loss of three games minus the mean of each alone; does a push reach layer one? | 0 and 1 (yes) |
 #
 # If the first rung that fails is
 #
 # - **entropy**: a sign is wrong, or a mean is over the wrong axis. Sum over actions, and take the
-#   mean over games and columns. With $-0.0019$, you take the mean over actions, too.
+#   mean over games and columns. If you see $-0.0019$, you also take the mean over actions.
 # - **value**: a square is missing, or the discount is in the wrong place.
 # - **constants**: $V(h_{t+1})$ and the advantage need a `.detach()`.
 # - **discount**: does each column use the return of the column *after* it? Do you go from the last
@@ -840,7 +843,7 @@ RUNGS = [  # name, what it tests, the probe, expected result
     ("last frame", "cut in the last column", last_frame, [0.0]),
     ("two halves", "resetting the memory", two_halves, [0.0]),
     ("one step", "the optimizer", one_step, [1.0, 0.0]),
-    ("network", "your network, with all of this", network, [0.0, 1.0]),
+    ("network", "your network and your update", network, [0.0, 1.0]),
 ]
 probes = {"train_on_rollout": dict.fromkeys([rung[0] for rung in RUNGS], False)}
 
@@ -890,7 +893,7 @@ climb()
 # - **does not forget**: the same, but in training, the memory of a game continues into the next
 #   one. (While playing, the pool still resets it.)
 # - **ignores the mask**: the same, but with a mask that is 1 everywhere. This has the same effect
-#   as in those 18 solutions.
+#   as in the 18 public solutions of section 3.
 #
 # A training run takes about four seconds. The dotted lines show the best possible return, and the
 # best return without memory.
@@ -971,10 +974,10 @@ plt.show()
 #
 # In Metronome, the setting "does not forget" learns nothing. In training, the count continues from
 # the previous game, so the memory in the fourth step differs from rollout to rollout, and "beat at
-# four" cannot be learned. The agent ends up never beating. In Cue it depends on luck: an agent may
-# learn to overwrite the old sign when a new one comes (one of our two seeds did), or not. If the
-# mask is ignored completely, returns also contain rewards of the next game, and the agent learns
-# nothing in either world.
+# four" cannot be learned. The agent ends up never beating. In Cue the result depends on luck: an
+# agent may learn to overwrite the old sign when a new one comes (one of our two seeds did), or not.
+# If the mask is ignored completely, returns also contain rewards of the next game, and the agent
+# learns nothing in either world.
 #
 # Such mistakes are hard to find, because in most games an agent still learns *something*. In these
 # two worlds, it needs the memory to learn anything.
@@ -1143,19 +1146,19 @@ else:
     print(SKIPPED)
 
 # %% look-seen [markdown]
-# This result surprised us. After 300 updates, scores have risen from 500 to 3,000 and more. But our
-# agent had the same policy in all sixteen games, whatever it saw: mostly crouching, and kicking to
-# the upper left. So an agent can score that many points without looking. **A rising score does not
-# prove that the agent uses the screen.**
+# This result surprised us. After 300 updates, scores have risen from 500 to more than 3,000. But
+# our agent had the same policy in all sixteen games, whatever it saw: mostly crouching, and kicking
+# to the upper left. So an agent can score that many points without looking. **A rising score does
+# not prove that the agent uses the screen.**
 #
-# This is not a mistake in the loss. Most of a frame is the same temple in all frames. And with
+# This is not a mistake in the loss. Most of every frame shows the same temple. And with
 # PyTorch's default initialization, every layer makes the differences between frames smaller: in a
 # new network, the outputs of `hid` vary by only 0.0006 from frame to frame. So at first, mostly the
 # biases learn, and they learn a policy that ignores the screen. Later, the weights grow until
 # differences get through: after 1,500 updates of another run, values differed by 0.65 from frame to
 # frame, and the mean score of the 20 test games was 5,800. With orthogonal weights (section 11),
 # the outputs of `hid` vary by 0.01 to 0.02 from the start, about twenty times as much. But that
-# alone is not enough: with orthogonal weights, too, an agent of ours hardly used the screen after
+# alone is not enough: even with orthogonal weights, one of our agents hardly used the screen after
 # 300 updates.
 #
 # The tests of sections 2 and 7 could not show this, because the code is not *wrong*. You see it
@@ -1198,7 +1201,7 @@ if ATARI:
     axes.axvline(scores.mean(), color="#0072b2", label="mean: this counts")
     axes.plot(scores, np.zeros(len(scores)), "o", color="black", alpha=0.5, label="a game")
     axes.plot(scores.max(), 0, "o", color="#d55e00", label="the best: this does not")
-    axes.axvline(training.THRESHOLD, color="tab:green", linestyle=":", label="to be reached")
+    axes.axvline(training.THRESHOLD, color="tab:green", linestyle=":", label="target")
     axes.set(
         xlabel="score",
         yticks=[],
@@ -1241,7 +1244,7 @@ else:
 #
 # | what was trained, for 400,000 actions | mean score |
 # | --- | --- |
-# | everything below | 6,430 ± 580 |
+# | all techniques listed below the table | 6,430 ± 580 |
 # | without cuts at lost lives | 6,220 ± 370 |
 # | 5 games × 9 actions instead of 16 × 16 | 6,170 ± 450 |
 # | **your loss**, with scaled rewards, 16 × 16, and a learning rate that falls to 0 | 5,800 ± 480 |
@@ -1257,12 +1260,12 @@ else:
 #
 # - **Scaled rewards.** An enemy is worth 100 points or more, so returns are in the thousands, and
 #   squared errors in the millions. In the shared layers, the gradient of the value loss is then
-#   much larger than that of the policy, and the entropy term with its 0.01 has no effect. Divided
-#   by 100 and clipped at 5, rewards have a scale of about 1.
+#   much larger than that of the policy, and the entropy term, with its coefficient of 0.01, has
+#   almost no effect. Divided by 100 and clipped at 5, rewards have a scale of about 1.
 # - **16 games × 16 actions.** A gradient from 45 actions in five situations has a high variance.
 #   With 256 actions in sixteen games, the variance is lower, and in longer rollouts, returns
 #   contain more rewards before they rely on the critic. It is also cheaper per action: a network
-#   call for 16 games takes hardly longer than for five.
+#   call for 16 games takes hardly any longer than one for five.
 # - **The learning rate.** *Practical RL* says "default parameters" (that would be 1e-3) but uses
 #   1e-5. With 1e-5, Adam usually moves a weight by 1e-5 or less per update, so it needs very many
 #   updates.
@@ -1280,7 +1283,7 @@ else:
 # - **A learning rate that falls to 0**, and a gradient norm clipped to 0.5: large steps at first,
 #   small steps when the policy is good, and no single unusual rollout can change the policy much.
 #
-# ## To try, if you like
+# ## Optional experiments
 #
 # - Some techniques need no change of your loss.
 #   `utils.PlainAdam(list(agent.parameters()), lr=6e-4, max_grad_norm=0.5)` clips the gradient norm,

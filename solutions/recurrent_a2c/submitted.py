@@ -15,8 +15,9 @@ The mask `is_not_done`, `[B, T]`, marks the ends of games:
     action         executed    *not* executed    executed
     is_not_done    1           0                 1
 
-So r_(t-1) is the last reward of the old game, and nothing is played in column t (a *dead tick*). A
-return before the end must not contain anything after it, and in column t + 1 the memory is empty.
+So r_(t-1) is the last reward of the old game, and nothing is played in column t (a *dead tick*).
+The return of an earlier column must not include rewards after the end, and column t + 1 starts with
+an empty memory.
 
 This assignment follows the course *Practical RL* (YSDA and HSE), week 8: recurrent actor-critic on
 KungFuMaster. The course follows Mnih et al. 2016, "Asynchronous methods for deep reinforcement
@@ -68,8 +69,8 @@ class SimpleRecurrentAgent(nn.Module):
         Returns:
             new_state: (h, c); the memory after this observation.
             logits: float32 `[B, n_actions]`; logits of the policy, from the new h.
-            state_value: float32 `[B]`; V, from the new h, one number for each game. A column
-                `[B, 1]` is accepted here. But then `train_on_rollout` must use `[:, 0]` of it.
+            state_value: float32 `[B]`; V, from the new h, one number for each game. The shape
+                `[B, 1]` is also accepted. But then `train_on_rollout` must use `[:, 0]` of it.
                 Otherwise it computes B × B differences, without an error message.
 
         Apply an elementwise activation function, such as ReLU or ELU, after each convolution and
@@ -111,7 +112,7 @@ class SimpleRecurrentAgent(nn.Module):
 
 
 def to_one_hot(y, n_dims=None):
-    """Return one one-hot row per integer, float32 `[numbers in y, n_dims]`.
+    """Return one one-hot row per integer, float32 `[number of integers in y, n_dims]`.
 
     Args:
         y: The integers.
@@ -130,7 +131,7 @@ opt = torch.optim.Adam(agent.parameters(), lr=5e-4)
 
 
 def train_on_rollout(states, actions, rewards, is_not_done, prev_memory_states, gamma=0.99):
-    """Make one step of `opt` on a rollout that `agent` has played; return the loss, a NumPy number.
+    """Take one step of `opt` on a rollout that `agent` has played; return the loss as a NumPy scalar.
 
     Args:
         states: `[B, T, ...]`.
@@ -152,8 +153,7 @@ def train_on_rollout(states, actions, rewards, is_not_done, prev_memory_states, 
     any other column. The target of the value loss may also be G_t, and the entropy may leave out
     the last column.
 
-    Grading: the pass through the rollout is checked separately. All other checks need a function
-    that computes a loss and makes a step.
+    Grading: the first blank is checked on its own. All other checks need all four blanks.
 
     (Mnih et al. 2016, algorithm S3 with entropy as in section 4; *Practical RL*, week 8, which does
     not explain the mask.)
