@@ -1,4 +1,4 @@
-# Each target sets up .venv by itself; nothing else is needed before it. PYTHON chooses the interpreter (3.10 to 3.13).
+# Each target sets up .venv first; nothing else is needed. PYTHON chooses the interpreter (3.10 to 3.13).
 # torch comes first and in exactly one version: a range would let pip take a build with gigabytes of CUDA. Where pip's default
 # index offers only such a build, name one with CPU builds: make setup TORCH_OPTIONS="--index-url URL".
 PYTHON ?= python3

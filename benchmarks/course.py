@@ -256,7 +256,7 @@ def scores(folder: Path) -> str:
 
 
 def found(work: Path) -> dict[str, Any]:
-    """Return which of the planted mistakes and copies the page of the class tells of."""
+    """Return which of the planted mistakes and copies the class page reports."""
     planted = json.loads((work / "class.json").read_text())
     folder = ResultsFolder(work / "A")
     known = folder.course()
@@ -383,7 +383,7 @@ def overhead(count: int = 20, empty: int = 200) -> dict[str, Any]:
     with Grader(home, suites) as template, contextlib.ExitStack() as stack:
         # A worker is a copy of a judge that has graded nothing, and its server a copy of a warm one; here in one process.
         template.warm_up(wait=True)
-        template.grade(template.refused(Path("nothing"), "nothing was handed in"))
+        template.grade(template.refused(Path("nothing"), "nothing was submitted"))
         gc.collect()
         gc.freeze()
         grader = stack.enter_context(Grader(home, suites, template=(template, 0)))
@@ -615,7 +615,7 @@ def grades(count: int) -> None:
     asked = {question.id for question in home.assignment.questions if not question.id.startswith("learning")}
     with Grader(home) as template:
         template.warm_up(wait=True)
-        template.grade(template.refused(Path("nothing"), "nothing was handed in"))
+        template.grade(template.refused(Path("nothing"), "nothing was submitted"))
         with Grader(home, template=(template, 0)) as grader:
             for _ in range(count):
                 report = grader.grade(SOLUTION, asked)

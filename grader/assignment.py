@@ -180,7 +180,7 @@ class AssignmentFiles:
             self.answers["visible"] = root / OVERVIEW
         else:
             self._require_inside([self.stub])
-        self.confidential: list[Path] = []  # of a class: what others handed in, and their results
+        self.confidential: list[Path] = []  # of a class: the submissions of others, and their results
         self.checks = {suite: root / "tests" / suite / f"test_{name}.py" for suite in SUITES}
 
     def secrets(self) -> list[Path]:

@@ -66,7 +66,7 @@ def _find_limits() -> Iterator[tuple[int, int]]:
     for folder in _list_cgroups("memory"):
         for limit_file, use_file, cache in FILES:
             with contextlib.suppress(OSError, ValueError):
-                limit = int((folder / limit_file).read_text())  # "max" is no limit
+                limit = int((folder / limit_file).read_text())  # "max" means unlimited
                 if limit < UNLIMITED:
                     fields = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
                     yield limit, max(int((folder / use_file).read_text()) - int(fields.get(cache, 0)), 0)
@@ -77,7 +77,7 @@ def _find_quotas() -> Iterator[float]:
     for folder in _list_cgroups("cpu"):
         with contextlib.suppress(OSError, ValueError):
             if (folder / "cpu.max").exists():
-                quota, period = map(int, (folder / "cpu.max").read_text().split())  # "max" is no limit
+                quota, period = map(int, (folder / "cpu.max").read_text().split())  # "max" means unlimited
             else:
                 quota, period = (int((folder / f"cpu.cfs_{name}_us").read_text()) for name in ("quota", "period"))
             if quota > 0 and period > 0:  # version 1 writes -1 for no limit

@@ -1,4 +1,4 @@
-"""The first draft of an assignment about a solution that exists: what can be told is written, the rest left to the author."""
+"""Write the first draft of an assignment from an existing solution; the author completes the rest."""
 
 from __future__ import annotations
 

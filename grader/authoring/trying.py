@@ -18,7 +18,7 @@ from grader.judge.compare import difference
 from grader.judge.failure import explain_failure
 from grader.judge.harness import Harness
 
-SECONDS = 10.0  # of one call; what takes longer is no question that is graded at every save
+SECONDS = 10.0  # of one call; a slower question cannot be graded at every save
 
 
 def try_subject(harness: Harness, submission: Path, subject: Subject) -> None:

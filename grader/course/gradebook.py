@@ -29,7 +29,7 @@ def render_gradebook(course: Course, scores: Iterable[Score]) -> str:
     """
     questions = [question.id for question in course.assignment.questions]
     header = ["Submission", "Name", "Email", "SID", "Total", "Max Points", *questions]
-    header += [*COUNTED, "Handed In", "Days Late", "Attempts", "Status", "Explanation"]
+    header += [*COUNTED, "Submitted", "Days Late", "Attempts", "Status", "Explanation"]
     entries = {entry.id: entry for entry in course.entries}
     rows: list[Row] = []
     for one in scores:

@@ -248,7 +248,7 @@ def compute_chance(one: Share | Correlation | None, other: Share | Correlation |
 
 
 def compute_fisher(part: int, whole: int, other_part: int, other_whole: int) -> float:
-    """Return the p-value of Fisher's exact test, two-sided: of all tables with the same sums, those that are no likelier."""
+    """Return the p-value of Fisher's exact test, two-sided: over all tables with the same sums that are at most as likely."""
     both = part + other_part
     least, most = max(0, both - other_whole), min(both, whole)
     logs = [0.0]  # of the probabilities, up to a common factor; each from the one before

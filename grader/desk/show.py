@@ -132,7 +132,7 @@ def _print_compared(console: Console, compared: Comparison, passed: bool) -> Non
     for part in arrays[:PARTS]:
         _print_array(console, part)
     if left := [part.path for part in [*plain[ROWS:], *arrays[PARTS:]]]:
-        print_lines(console, f"{'Also' if passed else 'These differ as well'}: {_names(left)}")
+        print_lines(console, f"{'Also' if passed else 'Also different'}: {_names(left)}")
     if agree and not passed:
         print_lines(console, f"Agree: {_names(agree)}", screen.choose_style(Outcome.PASSED))
 

@@ -19,7 +19,7 @@ from grader.report.model import CheckResult
 if TYPE_CHECKING:
     from grader.judge.student import RunContext, SubmissionUnderTest
 
-# Of pytest's plugins these cost time and bring nothing here.
+# These pytest plugins cost time and are not needed here.
 NOT_NEEDED = (
     *("cacheprovider", "terminal", "unraisableexception", "threadexception", "faulthandler", "logging", "warnings"),
     *("doctest", "junitxml", "pastebin", "setuponly", "setupplan", "stepwise", "recwarn", "unittest", "legacypath"),
@@ -66,7 +66,7 @@ class CollectedChecks:
         self.errors: list[str] = []
         files = [str(home.checks[suite]) for suite in suites]
         arguments = ["--assert=plain", "--import-mode=importlib"]
-        # Nothing is captured: a check prints nothing, and watch mode draws meanwhile.
+        # Nothing is captured: a check prints nothing, and watch mode draws at the same time.
         for plugin in ("capture", *NOT_NEEDED):
             arguments += ["-p", f"no:{plugin}"]
         arguments += ["-c", str(Path(__file__).with_name("checks.ini")), "--rootdir", str(home.root), "--noconftest"]

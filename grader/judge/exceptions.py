@@ -23,8 +23,8 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"mat1 and mat2 shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)",
-        "A layer expects rows of {2} numbers and gets rows of {1}: compare the size of the input with the first size of "
-        "the layer.",
+        "This product needs rows of {2} numbers and gets rows of {1}: compare the last size of the input with the first "
+        "size of the layer or matrix.",
     ),
     (
         r"size mismatch, got input|inconsistent tensor size|mismatch in its core dimension",
@@ -44,7 +44,7 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"only one element tensors can be converted to Python scalars",
-        "Only a tensor with one element is a number. Reduce it first, or use torch.stack for a list of tensors.",
+        "Only a tensor with one element can be converted to a number. Reduce it first, or use torch.stack for a list of tensors.",
     ),
     (
         r"only (?:length-1|0-dimensional|size-1) arrays can be converted to Python scalars",
@@ -142,7 +142,7 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"(?:Boolean value of Tensor|truth value of an array) with more than one",
-        "A condition must be one True or False, and this compares element by element: use torch.where or np.where, or "
+        "A condition must be a single True or False, but this has one for each element: use torch.where or np.where, or "
         ".any(), .all().",
     ),
     (
@@ -189,10 +189,10 @@ MEANINGS: tuple[tuple[str, str], ...] = (
         "Some tensors are on another device: create new ones with device=x.device.",
     ),
 )
-UNPACKING = re.compile(r"(?:too many|not enough) values to unpack \(expected (?:at least )?(\d+)")
+UNPACKING = re.compile(r"(?:too many|not enough) values to unpack \(expected (?:at least )?(\d+)(?:, got (\d+))?")
 RETURNED = {
-    ".step(": "env.step() of gymnasium returns five values: observation, reward, terminated, truncated, info.",
-    ".reset(": "env.reset() of gymnasium returns two values: observation, info.",
+    ".step(": ("5", "env.step() of gymnasium returns five values: observation, reward, terminated, truncated, info."),
+    ".reset(": ("2", "env.reset() of gymnasium returns two values: observation, info."),
 }
 PATTERNS = [(re.compile(pattern, re.DOTALL), sentence) for pattern, sentence in MEANINGS]
 
@@ -217,8 +217,11 @@ def explain_exception(details: dict[str, Any]) -> str:
 def _explain_unpacking(message: str, details: dict[str, Any]) -> Iterable[str]:
     if found := UNPACKING.search(message):
         text = str((details.get("frames") or [{}])[-1].get("text", ""))
-        known = [sentence for call, sentence in RETURNED.items() if call in text]
-        yield known[0] if known else f"The left side has {found[1]} names, and the right side has a different number of values."
+        expected, got = found.groups()
+        # Other environments return other numbers of values; Python says the number only if it is too small.
+        known = [sentence for call, (count, sentence) in RETURNED.items() if call in text and got in (None, count)]
+        right = f"{got} values" if got else "a different number of values"
+        yield known[0] if known else f"The left side has {expected} names, and the right side has {right}."
 
 
 def _read_operands(operands: Any) -> Iterable[str]:

@@ -53,7 +53,7 @@ def list_nudges(inputs: Mapping[str, Any], nudges: Mapping[str, int]) -> Iterato
     """Yield `(input, row, step, inputs)` for each row of these inputs: the inputs of a case with one number of the row nudged.
 
     Args:
-        nudges: By the name of an input, how many of its leading axes count its rows. Of what a row holds, the first number is
+        nudges: By the name of an input, how many of its leading axes count its rows. The first number of a row is
             nudged.
     """
     for name, axes in nudges.items():

@@ -89,7 +89,7 @@ def _relate_place(expected: np.ndarray, got: np.ndarray) -> str | None:
     if expected.ndim == 0 or expected.shape[0] < 4:
         return None
     if not _apart(expected[::-1], got):
-        return "does {name} stand in reverse order"
+        return "is {name} in reverse order"
     if not _apart(expected[1:], got[:-1]):
         return "does {name}[t] hold what belongs to step t + 1"
     if not _apart(expected[:-1], got[1:]):

@@ -175,7 +175,7 @@ class Grader:
 
         Args:
             submission: See `submission.read_submission`.
-            load: Whether to try to load it as well, if that saves time.
+            load: Whether to also try to load it, if that saves time.
 
         Raises:
             UsageError: If there is nothing to grade, or it may not be graded.

@@ -226,7 +226,7 @@ class SubmissionUnderTest:
         Args:
             threshold: The number that the check requires of the trained agent, if it is measured like these.
         """
-        # The values come from the submission's process: of a list that is no curve, not even the length is worth a failure.
+        # The values come from the submission's process: a list that is not a curve must not fail a check.
         if type(values) is not list or not all(is_number(value) and abs(value) <= MAX_VALUE for value in values):
             return
         if values and len(self.curves) < MAX_CURVES:

@@ -192,7 +192,7 @@ def _sample(column: np.ndarray) -> tuple[float | None, ...]:
 
 
 def _draw_map(distance: np.ndarray) -> tuple[str, ...]:
-    """Return a map of distances: a digit for each cell, its shade, or `?` where the distance is no number."""
+    """Return a map of distances: a digit for each cell, its shade, or `?` where the distance is not a number."""
     grid, _ = shrink_map(distance)
     finite = distance[np.isfinite(distance)]
     largest = float(finite.max()) if finite.size else 0.0

@@ -126,7 +126,7 @@ def aligned(*names: str) -> View:
             seen[f"every minibatch has the same {name}"] = listed = all(values == given[0][: len(values)] for values in given)
             seen[f"{name} comes from other rows"] = others = len(distinct) <= len(found)
             if not (current or listed or others):
-                # Facts that are not true are no evidence of anything.
+                # Facts that are not true are not evidence of anything.
                 seen[f"{name} given to the loss for row"] = [found[row] for row in sorted(found)]
         return seen
 

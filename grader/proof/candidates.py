@@ -37,7 +37,7 @@ MUTANT_HINTS = (
     (r"without_(axis|dim|keepdims?)", "Which axis is reduced here, and which shape is left?"),
     (r"without_(copy|clone)", "Whose array do you write into?"),
     (r"other_default", "Which default value does this argument have in the stub?"),
-    (r".*exchanged", "In which order do these two stand?"),
+    (r".*exchanged", "In which order should these two be?"),
     (r"opposite_condition|or_for_and|and_for_or|without_condition", "When exactly should this condition hold?"),
     (r"(min_for_max|max_for_min|argmin_for_argmax|argmax_for_argmin)", "Do you need the smallest value, or the largest?"),
     (r"other_number", "Which number does the formula have here?"),

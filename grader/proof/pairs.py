@@ -8,7 +8,7 @@ two edits of the same expression, mistakes with the same evidence as an earlier 
 (exceptions, chance), and pairs that change no number in common. Of the others, MOST_PAIRS are tried, equally many per question.
 Pairs of general mistakes come first, because catalogues begin with these.
 
-Of what a pair shows, only the most telling numbers are stored, until there are ENOUGH_SUMS of them: a catalogue has hundreds of
+Only the most telling numbers of a pair are stored, until there are ENOUGH_SUMS of them: a catalogue has hundreds of
 pairs, and people read its files.
 """
 

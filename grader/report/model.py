@@ -175,7 +175,7 @@ class CheckResult(_Result):
             two = "two known mistakes" if len(asked) == 2 else "two of these known mistakes"
             which = two if self.partial else "one of two known mistakes"
             return f"This looks like {which}. Ask yourself:" + "".join(f"\n- {question}" for question in asked)
-        looks = "Part of it may be a known mistake" if self.partial else "This looks like a known mistake"
+        looks = "A known mistake may explain part of this" if self.partial else "This looks like a known mistake"
         return f"{looks}. Ask yourself: {self.hint}" if asked else ""
 
 

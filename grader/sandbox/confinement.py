@@ -1,7 +1,7 @@
 """Confine a worker to its own resources (Linux).
 
 The server determines once which layers the system supports; each worker applies them. The judge gets the list of these layers
-and the reason for each missing one. The list alone is no evidence: probes.py tests the confinement from within a worker.
+and the reason for each missing one. The list alone proves nothing: probes.py tests the confinement from within a worker.
 """
 
 from __future__ import annotations

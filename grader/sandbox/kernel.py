@@ -177,7 +177,7 @@ def unmount(target: str) -> None:
 
 
 def set_read_only(target: str, on: bool, recursive: bool = False) -> None:
-    """Change whether the mount at `target`, or all below it as well, can be written to."""
+    """Change whether the mount at `target`, or also everything below it, is writable."""
     attributes = _MountAttributes(attr_set=MOUNT_ATTR_RDONLY * on, attr_clr=MOUNT_ATTR_RDONLY * (not on))
     path, flags = os.fsencode(target), ctypes.c_uint(AT_RECURSIVE * recursive)
     size = ctypes.c_size_t(ctypes.sizeof(attributes))

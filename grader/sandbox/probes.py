@@ -79,7 +79,7 @@ def _truncate(path: str) -> None:
 
 
 def _lock() -> None:
-    """Lock a file that every worker may open. Where locks are without effect, a second one on it seems to succeed as well."""
+    """Lock a file that every worker may open. Where locks are without effect, a second one also seems to succeed."""
     import fcntl
 
     with open(os.devnull) as one, open(os.devnull) as other:

@@ -248,7 +248,7 @@ class SandboxCalls:
         """Return what `run` returns, once it was not disturbed; as it is when it was disturbed every time.
 
         Raises:
-            MachineFault: If that is no fault of the call's.
+            MachineFault: If the call is not at fault.
         """
         short, spent = count_memory_kills(), 0.0
         for attempt in range(1, ATTEMPTS + 1):

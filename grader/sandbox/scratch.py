@@ -24,7 +24,7 @@ def is_too_full(folder: Path, most_bytes: int, most_files: int) -> bool:
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)
         except (FileNotFoundError, NotADirectoryError, PermissionError):
-            continue  # removed meanwhile, or locked, against its owner as well
+            continue  # removed since, or locked even against its owner
         except OSError:
             return True  # a path too long to follow
     return False

@@ -17,7 +17,7 @@ def find_globals(source: str, names: Sequence[str]) -> dict[str, dict[str, list[
     """Return, for each of these functions and classes that reads a variable of its module, the names of such variables.
 
     What it uses of the file counts too. Under OWN stand those that are also a parameter, or an attribute that the class sets
-    on itself; under OBJECTS others that are no plain number or text. Left out are constants, which are written in capitals.
+    on itself; under OBJECTS others that are not plain numbers or text. It leaves out constants, which are written in capitals.
     """
     tree = ast.parse(source)
     variables = _list_variables(tree)

@@ -1120,7 +1120,7 @@ random_noise_in_the_target = altered(
         "self.critic_target(next_state, (self.actor_target(next_state)"
         " + 0.2 * torch.as_tensor(self.rng.standard_normal(action.shape), dtype=torch.float32)).clamp(-1.0, 1.0))"
     },
-    hint="Lillicrap et al. 2015 add noise to explore; do they add it inside the target y as well?",
+    hint="Lillicrap et al. 2015 add noise to explore; do they also add it inside the target y?",
 )
 
 reward_divided_by_the_discount = altered(

@@ -302,7 +302,7 @@ values_do_not_train_the_memory = altered(
 heads_of_h_and_its_input = altered(
     "forward",
     {"self.logits(h), self.state_value(h)[:, 0]": "self.logits(h + hidden), self.state_value(h + hidden)[:, 0]"},
-    hint="What do the heads read: the new h, or something else as well?",
+    hint="What do the heads read: the new h, or also something else?",
     source="student code",
 )
 

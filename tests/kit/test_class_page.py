@@ -535,7 +535,7 @@ def test_what_was_not_read_is_named() -> None:
     course = planted().course().model_copy(update={"unread": ["bob.txt", "<b>dan</b>.rar"]})
     page = classpage.render(analyze_results(course, planted().results))
     assert "bob.txt, &lt;b&gt;dan&lt;/b&gt;.rar" in page
-    assert "2 names in the export are no submission" in page
+    assert "2 names in the export are not submissions" in page
 
 
 def test_a_student_is_not_told_that_all_is_well_where_the_grader_failed() -> None:

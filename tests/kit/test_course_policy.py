@@ -734,7 +734,7 @@ def test_gradebooks_by_column() -> None:
     first, second = csv.DictReader(io.StringIO(gradebook.render_gradebook(whole, rows)))
     told = [first[name] for name in ("Submission", "Name", "Email", "SID", "Total", "Max Points", "a", "loop.first", "bonus")]
     assert told == ["submission_44", "Ada Lovelace", "ada@x.edu", "007", "76", "100", "10", "5", "4"]
-    told = [first[name] for name in ("passed", "failed", "not run", "Handed In", "Days Late", "Attempts", "Status")]
+    told = [first[name] for name in ("passed", "failed", "not run", "Submitted", "Days Late", "Attempts", "Status")]
     assert told == ["4", "2", "0", "2026-03-01T22:59:00+00:00", "", "2", "final"]
     assert first["Explanation"] == "; ".join(rows[0].explanation())
     assert (second["Total"], second["passed"], second["Status"]) == ("", "", "pending")

@@ -83,7 +83,7 @@ def test_names_fit_every_file_system() -> None:
 
 
 def test_keys_of_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Catches: termios, which Windows has not, on the way to a key."""
+    """Catches: termios, which Windows lacks, on the way to a key."""
     keys = ["q", "h"]
     fake = types.SimpleNamespace(kbhit=lambda: bool(keys), getwch=keys.pop)
     monkeypatch.setitem(sys.modules, "msvcrt", fake)

@@ -36,7 +36,7 @@ def test_returns_by_hand(student):
 
 @points(1, question="get_returns")
 def test_several_episodes(student):
-    """A return contains no rewards of the next episode, but the last reward of its own."""
+    """A return includes the last reward of its episode, and no rewards of the next episode."""
     student.expect("returns_several_episodes", only("returns"))
     student.expect("returns_one_episode", only("returns"))
 
@@ -62,7 +62,7 @@ def test_discounts_of_zero_and_one(student):
 
 @points(1, question="get_returns")
 def test_returns_form(student):
-    """Returns are a tensor, float32 [T, 1], also with integer rewards or one row; the buffer is unchanged."""
+    """Returns are a tensor, float32 [T, 1], even with integer rewards or one row; the buffer is unchanged."""
     student.expect("returns_table", form, exact_dtype=True)
     student.expect("returns_single_row", form, exact_dtype=True)
 
@@ -96,7 +96,7 @@ def test_vanilla_unlikely_actions(student):
 
 @points(1, question="get_vanilla_policy_gradient_loss")
 def test_vanilla_form(student):
-    """The loss is a tensor with one number, also for a batch of one row; its inputs are unchanged."""
+    """The loss is a tensor with one number, even for a batch of one row; its inputs are unchanged."""
     student.expect("vanilla_batch", form)
     student.expect("vanilla_single_row", form)
 
@@ -106,7 +106,7 @@ def test_vanilla_form(student):
 
 @points(1, question="collect_rollouts")
 def test_rows_belong_together(student):
-    """A row contains the observation that the policy saw, its logits, and the action's reward and end."""
+    """A row contains the observation, the policy's logits for it, the reward, and whether the episode ended."""
     student.expect("rollouts_three_episodes", only("observations", "old_logits", "rewards", "terminateds"))
 
 
@@ -131,7 +131,7 @@ def test_final_reward(student):
 
 @points(1, question="collect_rollouts")
 def test_rollouts_form(student):
-    """It returns a finalized RolloutBuffer, with rows as documented, and a number; the policy is unchanged."""
+    """The function returns a finalized RolloutBuffer, with rows as documented, and a number; the policy is unchanged."""
     student.expect("rollouts_three_episodes", form, exact_dtype=True)
 
 
@@ -158,7 +158,7 @@ def test_value_loss_gradient(student):
 
 @points(1, question="get_value_net_loss")
 def test_value_loss_form(student):
-    """The loss is a tensor with one number, also for a batch of one row; its inputs are unchanged."""
+    """The loss is a tensor with one number, even for a batch of one row; its inputs are unchanged."""
     student.expect("value_loss_batch", form)
     student.expect("value_loss_single_row", form)
 
@@ -332,7 +332,7 @@ def test_ppo_unlikely_actions(student):
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_ppo_form(student):
-    """The loss is a tensor with one number, also for a batch of one row; its inputs are unchanged."""
+    """The loss is a tensor with one number, even for a batch of one row; its inputs are unchanged."""
     student.expect("ppo_both_sides", form)
     student.expect("ppo_single_row", form)
 
