@@ -72,19 +72,23 @@ NO_GRADIENT = "none: the loss is not connected to it"
 
 
 class Watch:
-    """Notes what goes into the layers of an agent and what comes out."""
+    """Notes what goes into the layers of an agent and what comes out; the same once more is not a further use."""
 
     def __init__(self, agent: nn.Module) -> None:
         self.inputs: dict[str, Tensor] = {}
         self.outputs: dict[str, Tensor] = {}
         self.calls: list[str] = []
+        self.given: dict[str, list[list[Tensor]]] = {name: [] for name in LAYERS}
         for name in LAYERS:
             layer = getattr(agent, name)
             layer.forward = functools.partial(self.pass_on, name, layer.forward)  # not a hook: that misses layer.forward(...)
 
     def pass_on(self, name: str, forward: Callable[..., Any], *given: Any, **named: Any) -> Any:
         # Copies, because an activation may work in place. A cell is given and returns more; its input is what counts.
-        self.calls.append(name)
+        taken = [value.detach().clone() for value in flat([*given, *named.values()]) if isinstance(value, Tensor)]
+        if not any(len(taken) == len(other) and all(map(torch.equal, taken, other)) for other in self.given[name]):
+            self.calls.append(name)
+            self.given[name].append(taken)
         self.inputs[name] = (given[0] if given else named["input"]).detach().clone()
         made = forward(*given, **named)
         if isinstance(made, Tensor):
@@ -122,8 +126,10 @@ def network(submitted, n_actions: int, batch: int, seed: int) -> dict:
     call_beforehand(lambda: agent((state[1].detach() + 1, state[0].detach() - 1), 1 - observations))
     watch = Watch(agent)
     result = agent(state, observations)
-    calls = list(watch.calls)
     found = four(result, batch)
+    # A head may also be written with its weights, `h @ logits.weight.T + logits.bias`.
+    heads = [name for name in LAYERS[5:] if name not in watch.calls and found and name in reached(agent, state, sum_of(found))]
+    calls = [*watch.calls, *heads]
     if found is None:
         return {"returned": describe_kind(result)}
     h, c, logits, values = found
@@ -198,14 +204,23 @@ def named(found: tuple, guesses: dict[str, tuple]) -> str:
 
 
 def reached(agent: nn.Module, state: tuple[Tensor, Tensor], output: Tensor) -> list[str]:
-    """Return the layers to which a gradient goes from an output, and to what of the memory given it goes."""
+    """Return the layers to which a gradient other than 0 goes from an output, and to what of the memory given it goes."""
     if not output.requires_grad:
         return []
     given = ("h of prev_state", "c of prev_state")
     places = [*agent.named_parameters(), *zip(given, state, strict=True)]
     gradients = torch.autograd.grad(output.sum(), [value for _, value in places], retain_graph=True, allow_unused=True)
-    found = {name.partition(".")[0] for (name, _), gradient in zip(places, gradients, strict=True) if gradient is not None}
+    found = {
+        name.partition(".")[0]
+        for (name, _), gradient in zip(places, gradients, strict=True)
+        if gradient is not None and gradient.any()
+    }
     return [name for name in (*LAYERS, *given) if name in found]
+
+
+def sum_of(found: Sequence[Tensor]) -> Tensor:
+    """Return a sum on which all of an agent's layers have an effect."""
+    return torch.stack([(value**2).sum() for value in found]).sum()
 
 
 def repeated(agent: nn.Module, state: tuple[Tensor, Tensor], observations: Tensor, found: Sequence[Tensor]) -> dict[str, bool]:
