@@ -124,13 +124,13 @@ def add_level(parser: argparse.ArgumentParser) -> None:
 
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:
-    """Add the option that sets how many calls of a submission are made side by side."""
-    about = "calls of a submission to make side by side (default: one for each core, at most 4, as far as memory allows)"
+    """Add the option that sets how many calls of a submission are made in parallel."""
+    about = "calls of a submission to make in parallel (default: one for each core, at most 4, as far as memory allows)"
     parser.add_argument("--jobs", type=int, metavar="N", help=about)
 
 
 def choose_jobs(options: argparse.Namespace, assignment: Assignment) -> int:
-    """Return how many calls to make side by side: --jobs, or what this machine allows."""
+    """Return how many calls to make in parallel: --jobs, or what this machine allows."""
     from grader import machine
     from grader.assignment import UsageError
 

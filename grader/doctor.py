@@ -69,7 +69,7 @@ def attack_sandbox(require_level: str = "basic") -> Iterator[tuple[str, bool | N
             said = f"{'open  ' if through else ''}left behind: {left}" if left else "nothing is left behind"
             yield said, (None if through else False) if left else True
             changed = victim.read_text(encoding="utf-8", errors="replace") != VICTIM
-            whole = f"{'open  ' if changed else ''}a file of the grader is {'changed' if changed else 'as it was'}"
+            whole = f"{'open  ' if changed else ''}a file of the grader is {'changed' if changed else 'unchanged'}"
             yield whole, (False if isolation.level == "full" else None) if changed else True
         enough = LEVELS.index(isolation.level) >= LEVELS.index(require_level)
         yield f"isolation: {isolation.level}{'' if enough else f', {require_level} is required'}", enough
@@ -115,7 +115,11 @@ def _run_early(sandbox: Sandbox, student: Path) -> tuple[str, bool | None]:
     wire.remove_marks()
     if not wire.has_run(reply.output):
         return f"run before it is confined: the hostile submission never ran ({reply.status})", False
-    said = f"open  run before it is confined: it got through, as {module}" if module else "run before it is confined: contained"
+    said = (
+        f"open  run before it is confined: it succeeded, as module {module}"
+        if module
+        else "run before it is confined: contained"
+    )
     return said, not module
 
 

@@ -58,7 +58,7 @@ def describe_lack(memory_mb: int) -> str:
     free = read_free_memory_mb()
     if free is None or free >= memory_mb:
         return ""
-    return f"Only {free} MB of memory are free here, and a call may use {memory_mb} MB: above {free} MB, it is killed."
+    return f"Only {free} MB of memory are free here, but a call may use {memory_mb} MB. It is killed above {free} MB."
 
 
 def _find_limits() -> Iterator[tuple[int, int]]:

@@ -58,7 +58,7 @@ budget = {max(120.0, 24 * seconds)}                # of all calls of a run toget
 visible = true
 hidden = false
 
-# One block a question. `task` is the text of its blank in the stub and its line in a report that says "not started";
+# One block per question. `task` is the text of its blank in the stub and its line in a report that says "not started";
 # `points` are the sums over the @points of its checks, visible and hidden.
 '''
     blocks = []
@@ -282,11 +282,11 @@ def render_mistakes(name: str) -> str:
     return f'''\
 """Mistakes of `{name}`: what students really get wrong. None is declared yet, so nothing shows that the checks catch any.
 
-Each has the question that a good tutor would ask, and must lose points. docs/authoring.md shows how they are written:
+Each needs a hint (the question that a good tutor would ask) and must lose points. docs/authoring.md shows how they are written:
 
     from grader.proof.catalogue import altered, mistake
 
-    wrong_sign = altered("QUESTION", {{"a - b": "b - a"}}, hint="Which one is subtracted from which?")
+    wrong_sign = altered("QUESTION", {{"a - b": "b - a"}}, hint="Which value is subtracted from which?")
 """
 '''
 

@@ -57,7 +57,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
         reducer = Reducer(AssignmentFiles(root, options.name), question, count_workers(options), print)
         symptoms, change = reducer.reduce(submission)
     _print_change(change)
-    name = options.id or _ask("What is it called (a name as in last_row_left_out)?")
+    name = options.id or _ask("Name of the mistake (such as last_row_left_out)?")
     require_free_name(home, name)
     hint = options.hint or _ask("What would a good tutor ask?")
     mistake = NewMistake(

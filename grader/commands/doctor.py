@@ -40,7 +40,7 @@ def _inspect(root: Path, options: argparse.Namespace) -> int:
     from grader.authoring.inspection import inspect_assignment
 
     if options.names:
-        raise UsageError(f"--assignment reads one assignment, and {options.names[0]} would be graded: leave out one of the two")
+        raise UsageError(f"--assignment cannot be combined with {options.names[0]}: leave out one of them")
     name = options.assignment
     slips = inspect_assignment(root, name)
     for slip in slips:

@@ -244,7 +244,7 @@ class _Session:
         lost = [one.name for one in candidates if one.name not in {proposal.candidate.name for proposal in found.found}]
         if lost:
             why = found.refused.get(lost[0], "")
-            raise UsageError(f"nothing was written: {lost[0]} is not proposed any more: {why}")
+            raise UsageError(f"nothing was written: {lost[0]} is no longer proposed: {why}")
         return found.found
 
     def _write_mistake(self, proposal: Proposal) -> None:

@@ -47,7 +47,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
         raise UsageError(f"{' and '.join(apart)} cannot be combined: keep one of them")
     unused = [f"--{name}".replace("_", "-") for name in ("never_lower", "unproven") if getattr(options, name)]
     if unused and not options.apply:
-        raise UsageError(f"{' and '.join(unused)} modify --apply: add --apply")
+        raise UsageError(f"{' and '.join(unused)} have no effect without --apply: add --apply")
     folder = ResultsFolder(options.folder)
     home = AssignmentFiles(root, folder.course().assignment.name)
     if files or options.undo:
@@ -97,5 +97,6 @@ def _require_proof(again: Regrade, workers: int) -> None:
     if faults:
         found = "".join(f"\n  {line}" for line in faults)
         raise UsageError(
-            f"nothing was run: the corrected suite is not proven; faults found: {len(faults)}{found}\nor add --unproven"
+            f"nothing was run: the corrected suite is not proven; faults found: {len(faults)}{found}\n"
+            "Correct the suite, or add --unproven to skip the proof"
         )

@@ -144,7 +144,7 @@ class _Run:
 
     def _hear(self, future: Future[dict[str, Any]], ids: list[str]) -> None:
         if future.status != "finished":
-            error = future.exception() if future.status == "error" else "the scheduler is gone, or gave up the task"
+            error = future.exception() if future.status == "error" else "the scheduler stopped or canceled the task"
             self.error = f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else error
             return
         answer: dict[str, Any] = future.result()

@@ -187,7 +187,7 @@ class VerdictServer:
         differs = [name for name in (*own, *helpers) if saved_own.get(name) != staged.fingerprints.get(name)]
         if there and differs:
             sources.append(
-                f"{file.name} does not hold what was graded of {', '.join(differs)}: copy the cells there before you submit "
+                f"the graded code of {', '.join(differs)} is not in {file.name}: copy the cells there before you submit "
                 "that file, or save the notebook and submit it."
             )
         return staged, sources

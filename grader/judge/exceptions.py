@@ -44,7 +44,7 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"only one element tensors can be converted to Python scalars",
-        "Only a tensor with one element can be converted to a number. Reduce it first, or use torch.stack for a list of tensors.",
+        "Only a tensor with one element can be a number. Reduce it first, or use torch.stack for a list of tensors.",
     ),
     (
         r"only (?:length-1|0-dimensional|size-1) arrays can be converted to Python scalars",
@@ -149,6 +149,10 @@ MEANINGS: tuple[tuple[str, str], ...] = (
         r"Expected parameter (\w+) .*found invalid values:\s*.*nan|probability tensor contains",
         "The distribution gets nan: an earlier line computed it, for example as the logarithm of 0, 0 divided by 0, or exp "
         "of a large number.",
+    ),
+    (
+        r"Expected parameter probs .* to satisfy the constraint Simplex",
+        "The first argument of a Categorical is `probs`: numbers from 0 to 1 with the sum 1. Pass logits as `logits=`.",
     ),
     (
         r"Expected parameter (\w+) .*to satisfy the constraint (\w+)",

@@ -86,7 +86,10 @@ def prove_confinement(harness: Harness) -> Iterator[Finding]:
         reply = sandbox.load(path)
         path.unlink(missing_ok=True)
         if reply.status != "ok" or not wire.has_run(reply.output):
-            yield f"the hostile submission did not run where it should ({reply.status}), so its silence proves nothing", True
+            yield (
+                f"the hostile submission did not run in its worker ({reply.status}): nothing shows if it is confined",
+                True,
+            )
         elif wire.find_mark() and forked and not {"own user", "landlock"} & _names(isolation.layers):
             yield "not tried: whether a confined submission can write outside its folder; no layer here forbids that", None
         elif wire.find_mark():

@@ -333,7 +333,7 @@ def _edited(text: str, edits: dict[str, str] | None, identifier: str) -> str:
     for old, new in edits.items():
         if text.count(old) != 1:
             raise CatalogueError(
-                f"{identifier}: {old!r} stands {text.count(old)} times in the solution's function, expected once"
+                f"{identifier}: {old!r} occurs {text.count(old)} times in the solution's function, expected once"
             )
         line = text[: text.index(old)].rpartition("\n")[2]
         indent = " " * (len(line) - len(line.lstrip()))

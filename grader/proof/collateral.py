@@ -98,7 +98,7 @@ class MistakeCost:
         if self.mistake.form:
             failed = [*self.lost, *self.beside]
             if len(failed) > 1:
-                yield f"the mistake {name} is one of form and must fail one check, but fails {len(failed)}: {_names(failed)}"
+                yield f"the mistake {name} has form=True and must fail one check, but fails {len(failed)}: {_names(failed)}"
             return
         if self.points_beside > BESIDE * self.own_points + ROUNDING:
             where = (
@@ -163,7 +163,7 @@ def judge_visibility(costs: Sequence[MistakeCost]) -> Iterator[Finding]:
                 True,
             )
     aside = f" ({len(copies)} copy its answers)" if copies else ""
-    yield f"{len(invisible)} of {len(costs)} mistakes are invisible to the visible suite{aside}", bool(invisible)
+    yield f"{len(invisible)} of {len(costs)} mistakes pass all visible checks{aside}", bool(invisible)
 
 
 def _largest(costs: Sequence[MistakeCost]) -> str:

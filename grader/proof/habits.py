@@ -33,7 +33,7 @@ HINTS = {
     "whole_division": "Which division do you use?",
     "exchanged_lines": "Which of these two lines comes first?",
     "exchanged_results": "Which of the results is returned first?",
-    "end_left_out": "Is the last one among your results?",
+    "end_left_out": "Do your results include the last value?",
     "reversed": "In which order are your results?",
     "returns_in_the_loop": "When does your function return: in the loop, or after it?",
     "first_row_only": "Do you use all rows of the batch, or only the first?",

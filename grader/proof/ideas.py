@@ -103,10 +103,10 @@ def find_missed(ideas: Sequence[CheckIdea], caught: Mapping[str, Set[str]]) -> I
         for name in idea.mistakes:
             meant = [one for one in caught if name in (one, one.partition(", ")[0])]
             if not meant:
-                yield f"{idea.check} is there for the mistake {name}, which mistakes.py does not declare"
+                yield f"{idea.check} should catch the mistake {name}, which mistakes.py does not declare"
             for one in meant:
                 if not any(idea.means(check) for check in caught[one]):
-                    yield f"{idea.check} is there for the mistake {one} and does not catch it"
+                    yield f"{idea.check} should catch the mistake {one} but does not"
 
 
 def judge_ideas(ideas: Sequence[CheckIdea], checks: Sequence[CheckResult], caught: Mapping[str, Set[str]]) -> Iterator[Finding]:

@@ -21,10 +21,10 @@ def summarize(found: Proposals) -> list[Line]:
     alike = sum(1 + one.others for one in found.found)
     return [
         (f"{found.tried} changes of the solution tried:", ""),
-        (f"  {alike} show a mistake that the catalogue lacks, {len(found.found)} different ones", ""),
-        (f"  {found.catalogued} show what a mistake of the catalogue shows", ""),
-        (f"  {len(found.survivors)} are seen by no check", ""),
-        (f"  {found.other} only raise exceptions, run into a limit, or show something else at every run", ""),
+        (f"  {alike} are mistakes that the catalogue lacks, {len(found.found)} different ones", ""),
+        (f"  {found.catalogued} look the same as a mistake of the catalogue", ""),
+        (f"  {len(found.survivors)} are noticed by no check", ""),
+        (f"  {found.other} only raise exceptions, hit a limit, or differ between runs", ""),
     ]
 
 
@@ -70,7 +70,7 @@ def describe_case(case: ProposedCase, path: str) -> list[Line]:
     Args:
         path: The path of cases.py.
     """
-    lines: list[Line] = [(f"{case.variation.name}  tells apart what no check does:", "bold")]
+    lines: list[Line] = [(f"{case.variation.name}  distinguishes what no check distinguishes:", "bold")]
     lines += _list_some(case.tells, "    ")
     lines += [(f"  in {path}:", ""), *((f"    {line}", "green") for line in case.variation.code.splitlines())]
     return [*lines, ("  and a check:", ""), *((f"    {line}", "green") for line in case.variation.check.splitlines())]
@@ -81,7 +81,7 @@ def describe_unseparated(left: Sequence[Unseparated]) -> list[Line]:
     if not left:
         return []
     why = "they are equal, or no driver reports what differs, or no input that was tried shows it"
-    return [("", ""), ("Not told apart by any case", "bold underline"), (f"  {why}:", ""), *_list_some(left, "  ")]
+    return [("", ""), ("Not distinguished by any case", "bold underline"), (f"  {why}:", ""), *_list_some(left, "  ")]
 
 
 def _list_some(found: Sequence[Unseparated], margin: str) -> list[Line]:

@@ -217,7 +217,7 @@ class Reducer:
                 break
             current = shown
         change = min((self._measure(cut, text, len(first)) for text in (current, first)), key=lambda one: one.size)
-        self.report(f"cut from {len(first)} characters to a change of {change.size}, {len(self._tried)} texts tried")
+        self.report(f"reduced a change of {len(first)} characters to one of {change.size}; {len(self._tried)} candidates tried")
         if not change.small:
             grafts = _list_texts(cut("list_grafts", solution=self.definition, current=current))
             if shown := self._try(pool, grafts, symptoms):

@@ -153,7 +153,7 @@ def judge_changes(
     )
     for entry in known:
         if entry.question in TRIED and not any(entry.covers(change.question, change.change) for change in every):
-            yield f"survivors.toml is stale: {entry.question}: {entry.change} is not a change any more", True
+            yield f"survivors.toml is stale: {entry.question}: {entry.change} is no longer one of the changes", True
 
 
 def draw_changes(every: Sequence[Change], seed: int) -> list[Change]:

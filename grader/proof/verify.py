@@ -354,7 +354,7 @@ class Proof:
         yield f"{caught} of {counted} mutants that are not equivalent are caught {share}", score < MUTANTS_CAUGHT
         for entry in read_survivors(self.home):
             if entry not in met and entry.question not in TRIED:
-                yield f"survivors.toml is stale: {entry.question}: {entry.change} is caught, or is not a mutant any more", True
+                yield f"survivors.toml is stale: {entry.question}: {entry.change} is caught, or is no longer a mutant", True
 
     def _processor_tasks(self) -> list[TrialTask]:
         """Return the trials of the solution with the arithmetic of other processors; what is trained there is not compared."""

@@ -37,8 +37,8 @@ RUNNING = ("open", "load", "call", "converse")
 ATTEMPTS = 3
 """The number of attempts for a call that the machine may have disturbed."""
 PAUSES = (0.5, 2.0)  # seconds before each repetition, in which others may give memory back
-NOT_AN_ANSWER = "it sent something that is not an answer"
-TWICE = "it sent more than one answer"
+NOT_AN_ANSWER = "the worker's reply is not a valid answer"
+TWICE = "the worker sent more than one answer"
 
 
 class SandboxFault(Exception):
@@ -265,7 +265,7 @@ class SandboxCalls:
             time.sleep(PAUSES[attempt - 1])
         why = ""
         if reply.status == "starved":
-            why = f"this machine was so busy that the call got no processor time within {reply.seconds:.0f} s"
+            why = f"this machine was too busy: the call did not get its processor time within {reply.seconds:.0f} s"
         elif reply.status == "crashed" and count_memory_kills() > short:
             why = "this machine ran out of memory, and its kernel ended the call"
         if why:

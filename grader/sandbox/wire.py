@@ -107,7 +107,7 @@ class _Encoder:
         if self.torch is not None and kind is self.torch.Tensor:
             return {"$tensor": self.array(self.tensor(value, path), path)}
         raise ValueRefused(
-            f"{path} is a {_name(kind)}, which cannot be handed over; return a torch.Tensor, a NumPy array, a number, "
+            f"{path} is a {_name(kind)}, which cannot be transferred; return a torch.Tensor, a NumPy array, a number, "
             "a string, or a list, tuple or dict of these"
         )
 

@@ -641,13 +641,13 @@ def _count(tests: dict[str, int], item: pytest.Function) -> None:
 def _describe_choice(choice: Choice, verbose: bool) -> Iterator[str]:
     chosen, left_out = (sum(choice[part].values()) for part in ("chosen", "left_out"))
     here = left_out - choice["recorded"]
-    yield f"{_number(chosen)} chosen, {here} left out: every file that they read is as it was when they passed here."
+    yield f"{_number(chosen)} chosen, {here} left out: no file that they read has changed since they passed here."
     if choice["recorded"]:
         yield f"{_number(choice['recorded'])} passed at {choice['proven'] or 'no commit'}, as {RECORDED} says"
     if choice["drawn"]:
         drawn = Counter(nodeid.partition("::")[0].rpartition("/")[2] for nodeid in choice["drawn"])
         shown = choice["drawn"] if verbose else [f"{count} in {file}" for file, count in drawn.most_common()]
-        yield f"{_number(len(choice['drawn']))} drawn by chance from those that {RECORDED} speaks for: {', '.join(shown)}"
+        yield f"{_number(len(choice['drawn']))} drawn at random from those that {RECORDED} lists: {', '.join(shown)}"
     for commit, count in sorted(choice["commits"].items(), key=lambda item: -item[1])[:MOST_REASONS]:
         yield f"{_number(count)} passed at {commit or 'no commit'}"
     if verbose:

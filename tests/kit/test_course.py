@@ -348,7 +348,7 @@ def test_a_proven_correction_is_applied(graded_class: Class, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--never-lower",), "--never-lower modify --apply: add --apply"),
+        (("--never-lower",), "--never-lower have no effect without --apply: add --apply"),
         (("--undo", "--apply"), "--undo and --apply cannot be combined"),
     ],
 )

@@ -134,7 +134,7 @@ def test_raised_in_the_middle(box: Sandbox) -> None:
         ("import ctypes\nctypes.string_at(0)", "crashed", "SIGSEGV"),
         ("raise NotImplementedError('act: choose')", "raised", "NotImplementedError"),
         ("import numpy\nreturn numpy.zeros(10**14)", "memory", ""),
-        ("return lambda: 1", "refused", "cannot be handed over"),
+        ("return lambda: 1", "refused", "cannot be transferred"),
         ("raise StopIteration", "raised", "StopIteration"),
     ],
 )

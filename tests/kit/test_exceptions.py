@@ -45,14 +45,19 @@ COMMON = {
         "the shapes are (5,) and (4,)",
         "`array` is a float64 NumPy array of shape [5]",
     ),
-    "shapes do not multiply": ("layer(torch.ones(2, 4))", "expects rows of 3 numbers and gets rows of 4", ""),
+    "shapes do not multiply": ("layer(torch.ones(2, 4))", "needs rows of 3 numbers and gets rows of 4", ""),
     "a column for a number": (
         "float(values)",
-        "Only a tensor with one element is a number",
+        "Only a tensor with one element",
         "`values` is a float32 tensor of shape [5, 1]",
     ),
     "item of many": ("values.item()", "and this one has 5", "of shape [5, 1]"),
     "an array for a number": ("float(array)", "This line expects a number and gets an array", "of shape [5]"),
+    "logits for probabilities": (
+        "torch.distributions.Categorical(torch.tensor([[-1.0, 2.0]]))",
+        "The first argument of a Categorical is `probs`",
+        "",
+    ),
     "a leaf in place": ("weight.add_(1)", "in `with torch.no_grad():`", "`weight` is a float32 parameter of shape [3]"),
     "a row of a leaf in place": ("weight.__setitem__(0, 2.0)", "in `with torch.no_grad():`", "`weight`"),
     "changed before backward": (
@@ -85,7 +90,7 @@ COMMON = {
     "concatenating numbers": ("torch.cat([values.sum(), values.sum()])", "use torch.stack", "`values`"),
     "index without a column": ("torch.ones(3, 2).gather(1, torch.zeros(3).long())", "use index[:, None]", ""),
     "index of floats": ("torch.ones(3, 2).gather(1, torch.zeros(3, 1))", "convert actions with .long()", ""),
-    "an ambiguous condition": ("bool(values > 0)", "compares element by element", "`values`"),
+    "an ambiguous condition": ("bool(values > 0)", "this has one for each element", "`values`"),
     "nan in a distribution": ("torch.distributions.Normal(values / values, 1.0)", "The distribution gets nan", "`values`"),
     "a negative deviation": (
         "torch.distributions.Normal(values, -rewards[:1])",

@@ -112,7 +112,7 @@ def test_long_modules_have_a_reason() -> None:
     for path in sorted((ROOT / "grader").glob("**/*.py")):
         if len(path.read_text(encoding="utf-8").splitlines()) > LONG:
             names = path.relative_to(ROOT / "grader").as_posix(), path.name
-            assert any(f"`{name}`" in reasons for name in names), f"{names[0]}: docs/architecture.md says no reason"
+            assert any(f"`{name}`" in reasons for name in names), f"{names[0]}: docs/architecture.md gives no reason"
 
 
 def test_judge_process_never_loads_torch_or_student_code(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ SLIPS = {
         MISTAKES,
         '{" * scale": ""}',
         '{" ** scale": ""}',
-        f"{MISTAKES}:33: scale_ignored: ' ** scale' stands 0 times in the solution's function",
+        f"{MISTAKES}:33: scale_ignored: ' ** scale' occurs 0 times in the solution's function",
     ),
     "an edit found twice": (MISTAKES, '{" * scale": ""}', '{"values": ""}', f"{MISTAKES}:33: scale_ignored: 'values' stands "),
     "a hint that is missing": (MISTAKES, ', hint="What is scale for?"', "", f"{MISTAKES}:33: scale_ignored has no hint"),

@@ -171,7 +171,7 @@ def test_the_saved_file_is_graded_and_overridden(session: Session) -> None:
     session.run(RIGHT)
     cell = session.run("%grade")
     assert "visible checks: 4/4 points" in cell.text
-    assert "submitted.py does not hold what was graded of total" in " ".join(cell.text.split())
+    assert "the graded code of total is not in submitted.py" in " ".join(cell.text.split())
     path.write_text(path.read_text().replace(WRONG, RIGHT))
     assert "does not hold" not in session.run("%grade").text
     path.unlink()

@@ -175,7 +175,7 @@ def test_unchanged_tests_are_left_out(project: Project) -> None:
 
     code, outcomes, output = project.run("--changed", "-v")
     assert (code, outcomes) == (0, {}), output
-    assert "0 tests chosen, 3 left out: every file that they read is as it was when they passed here." in output
+    assert "0 tests chosen, 3 left out: no file that they read has changed since they passed here." in output
     assert "test_data.py: 2 left out" in output
 
     project.write("answers/two.json", "22")
@@ -242,7 +242,7 @@ def test_a_fresh_clone_believes_what_is_recorded_but_for_a_sample(project: Proje
         assert 0 < len(slow) < 12
         assert outcomes.keys() - slow == {"test_sum", "test_quick", "test_data[one]", "test_data[two]"}
         assert f"{30 - len(slow)} tests passed at no commit, as tests/proof/tests.jsonl says" in output
-        assert f"drawn by chance from those that tests/proof/tests.jsonl speaks for: {len(slow)} in test_slow.py" in output
+        assert f"drawn at random from those that tests/proof/tests.jsonl lists: {len(slow)} in test_slow.py" in output
         drawn |= slow
         forget(project)
     assert len(drawn) > 1

@@ -88,7 +88,7 @@ def test_a_good_suite_is_proven(toy: Path, tmp_path: Path) -> None:
         "visible/test_both catches product",
         "nothing_of_nothing is caught by hidden/test_nothing_to_add alone",
         "largest collateral: no mistake costs a point outside its own question",
-        "0 of 7 mistakes are invisible to the visible suite (2 copy its answers)",
+        "0 of 7 mistakes pass all visible checks (2 copy its answers)",
         "total: every mistake of these checks is also caught by another check: visible/test_three, visible/test_many",
         "mutants that are not equivalent are caught (100.0%; at least 95% must be)",
         "38 of 38 changes of drivers and cases that are not equivalent are noticed (100.0%; aim 90%)",
@@ -392,7 +392,7 @@ def test_a_driver_that_does_what_nobody_notices_is_told(toy: Path, edit) -> None
             for question, change in (("drivers", "spread: *count*"), ("drivers", "spread: len(*"), ("cases", "gone: *"))
         )
     )
-    assert faults(toy) == ["survivors.toml is stale: cases: gone: * is not a change any more"]
+    assert faults(toy) == ["survivors.toml is stale: cases: gone: * is no longer one of the changes"]
 
 
 FORMS = """\
@@ -494,8 +494,12 @@ VISIBLE, HIDDEN, OTHER = check("visible/a", points=0.5), check("hidden/b", point
         (False, (HIDDEN, OTHER), "costs 0.3 points outside total, more than a tenth of the 2.5 there"),
         (False, (VISIBLE,), "costs 0.5 of 3 points of total, less than a fifth"),
         (True, (VISIBLE,), ""),
-        (True, (VISIBLE, HIDDEN), "is one of form and must fail one check, but fails 2: visible/a (total), hidden/b (total)"),
-        (True, (VISIBLE, OTHER), "is one of form and must fail one check, but fails 2"),
+        (
+            True,
+            (VISIBLE, HIDDEN),
+            "has form=True and must fail one check, but fails 2: visible/a (total), hidden/b (total)",
+        ),
+        (True, (VISIBLE, OTHER), "has form=True and must fail one check, but fails 2"),
     ],
 )
 def test_a_mistake_costs_its_own_question_and_enough(
@@ -516,7 +520,7 @@ def test_a_mistake_that_only_hidden_checks_notice_is_told(toy: Path, edit) -> No
     assert faults(toy) == [
         "the mistake nothing_of_nothing passes every visible check; it fails hidden/test_nothing_to_add (total)",
         "the mistake scale_ignored is marked copies_answers=True, but fails visible checks",
-        "1 of 7 mistakes are invisible to the visible suite (2 copy its answers)",
+        "1 of 7 mistakes pass all visible checks (2 copy its answers)",
     ]
 
 
