@@ -404,7 +404,7 @@ class _Crew:
         if fitting is None or fitting >= size:
             return size
         self.standing.remark = (
-            f"grading {fitting} submissions at a time instead of {size}: {machine.read_free_memory_mb()} MB of memory are free, "
+            f"grading {fitting} submissions at a time instead of {size}: {machine.read_free_memory_mb()} MB are free, "
             f"and each may need {memory_mb + machine.JUDGE_MB} MB"
         )
         return fitting

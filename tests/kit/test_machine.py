@@ -112,7 +112,7 @@ def test_a_class_has_as_many_workers_as_there_is_memory_for(
         (export / f"{name}.py").write_bytes((built_toy / "solutions/toy/submitted.py").read_bytes())
     assert command_line("course", "toy", str(export), "-o", str(tmp_path / "class"), "--workers", "3", root=built_toy) == 0
     limit = json.loads((tmp_path / "class/course.json").read_text())["assignment"]["limits"]["memory_mb"]
-    expected = f"grading {2000 // (limit + machine.JUDGE_MB)} submissions at a time instead of 3: 2000 MB of memory are free"
+    expected = f"grading {2000 // (limit + machine.JUDGE_MB)} submissions at a time instead of 3: 2000 MB are free"
     assert expected in capfd.readouterr().out
 
 
