@@ -98,10 +98,10 @@ class LinearLayers:
 
     def __init__(self, network: nn.Module) -> None:
         self.passed: list[tuple[nn.Linear, Tensor, Tensor]] = []
-        for layer in network.modules():
-            if isinstance(layer, nn.Linear):
-                # Not a hook: that misses layer.forward(...).
-                layer.forward = self.noting(layer, layer.forward)  # type: ignore[method-assign]  # on this object alone
+        self.layers = [layer for layer in network.modules() if isinstance(layer, nn.Linear)]
+        for layer in self.layers:
+            # Not a hook: that misses layer.forward(...).
+            layer.forward = self.noting(layer, layer.forward)  # type: ignore[method-assign]  # on this object alone
 
     def noting(self, layer: nn.Linear, forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
         def noted(*given: Any, **named: Any) -> Tensor:
@@ -111,6 +111,35 @@ class LinearLayers:
             return made
 
         return noted
+
+    def add_uncalled(self, result: Any) -> None:
+        """Add the layers of which only the weights were used, such as `state @ layer.weight.T + layer.bias`.
+
+        For one row, the gradient of a layer's weights is the outer product of the gradient of its bias and its input. So the
+        input follows from both. Layers are then in the order in which the network declares them.
+
+        Args:
+            result: What the network returned, `[B, ...]`, with its graph.
+        """
+        called = {id(layer) for layer, _, _ in self.passed}
+        uncalled = [layer for layer in self.layers if id(layer) not in called and layer.bias is not None]
+        if not uncalled or not isinstance(result, Tensor) or not result.requires_grad or not result.ndim:
+            return
+        came: dict[int, list[Tensor]] = {id(layer): [] for layer in uncalled}
+        for row in result.reshape(len(result), -1):
+            output = (row * torch.arange(1.0, row.numel() + 1)).sum()
+            for layer in uncalled:
+                pair = [layer.weight, layer.bias]
+                weight, bias = torch.autograd.grad(output, pair, retain_graph=True, allow_unused=True)
+                if weight is not None and bias is not None and bias.any():
+                    unit = bias.abs().argmax()
+                    came[id(layer)].append(weight[unit] / bias[unit])
+        for layer in uncalled:
+            if len(came[id(layer)]) == len(result):
+                rows = torch.stack(came[id(layer)])
+                self.passed.append((layer, rows, nn.functional.linear(rows, layer.weight, layer.bias).detach()))
+        places = {id(layer): place for place, layer in enumerate(self.layers)}
+        self.passed.sort(key=lambda entry: places[id(entry[0])])
 
 
 def with_numbers(network: nn.Module, number_of: int) -> nn.Module:
