@@ -24,6 +24,8 @@ NOISE = 0.002  # of the largest number of an output: what rounding may look like
 NONE = 0.1  # of what is weak: below this there is no influence, and in between nobody can tell
 STILL = 0.01  # of the largest movement of an output: an input that moves it less has no direction that others could share
 CLOSE = 0.03  # two influences agree to within this share: float32 leaves two digits of a difference
+TOLD = 0.02  # a factor has a name if it is this close to it
+SMALL = 10  # whole numbers up to this one, and parts by them, say something as they are
 
 Influences = dict[str, dict[str, np.ndarray]]
 """By input and output: what a unit of each row of the input adds to each number of the output, [output, input]."""
@@ -101,15 +103,14 @@ def explain_influences(
         nudges: See `list_nudges`.
     """
     outputs = list_outputs(answer)
-    flags = {name: value for name, value in inputs.items() if isinstance(value, np.ndarray) and value.dtype == bool}
-    for name, axes in nudges.items():
-        rows = np.asarray(inputs[name]).shape[:axes]
+    for name in nudges:
         for output, right in expected.get(name, {}).items():
             found = got.get(name, {}).get(output)
             if found is None or output not in outputs or found.shape != right.shape or not np.isfinite(found).all():
                 continue
             weak = max(WEAK * float(np.abs(right).max()), NOISE * float(np.abs(outputs[output]).max()))
-            if said := _Pair.of(name, rows, output, outputs[output].shape, right, flags).explain(right, found, weak):
+            pair = _Pair.of(inputs, nudges, name, output, outputs[output].shape, right)
+            if said := pair.explain(right, found, weak):
                 return said
     return None
 
@@ -127,6 +128,7 @@ class _Pair:
         shape: Those by which the numbers of the output are; without any, it is looked at as a whole.
         time: The axis that both have in common, and along which one depends on the other; None if there is no such axis.
         flags: The boolean inputs of the case that say something about each row, by name.
+        factors: The inputs that are single numbers, such as a discount factor, by name.
     """
 
     source: str
@@ -135,20 +137,25 @@ class _Pair:
     shape: Place
     time: int | None
     flags: Mapping[str, np.ndarray]
+    factors: Mapping[str, float]
 
     @classmethod
     def of(
-        cls, source: str, rows: Place, target: str, shape: Place, expected: np.ndarray, flags: Mapping[str, np.ndarray]
+        cls, inputs: Mapping[str, Any], nudges: Mapping[str, int], source: str, target: str, shape: Place, expected: np.ndarray
     ) -> _Pair:
-        of_rows = {name: value for name, value in flags.items() if value.shape == rows}
+        """Return the pair of an input of a case and an output of this shape."""
+        rows = np.asarray(inputs[source]).shape[: nudges[source]]
+        arrays = {name: value for name, value in inputs.items() if isinstance(value, np.ndarray)}
+        flags = {name: value for name, value in arrays.items() if value.dtype == bool and value.shape == rows}
+        factors = {name: value for name, value in inputs.items() if isinstance(value, float) and value > 0}
         while len(shape) > len(rows) and shape[-1] == 1:
             shape = shape[:-1]
         if not rows or shape != rows:
-            return cls(source, rows, quote_words(target), (), None, of_rows)
+            return cls(source, rows, quote_words(target), (), None, flags, factors)
         # Environments, say, do not depend on each other; what is left is time.
         where = [np.unravel_index(index, rows) for index in np.nonzero(expected)]
         mixed = [axis for axis in range(len(rows)) if (where[0][axis] != where[1][axis]).any()]
-        return cls(source, rows, quote_words(target), shape, mixed[0] if mixed else 0, of_rows)
+        return cls(source, rows, quote_words(target), shape, mixed[0] if mixed else 0, flags, factors)
 
     def explain(self, expected: np.ndarray, got: np.ndarray, weak: float) -> str | None:
         """Return the question about what differs first: what is missing, what is too much, then how strong it is.
@@ -218,12 +225,12 @@ class _Pair:
         if all(abs(ratio - middle) <= CLOSE * abs(middle) for ratio in ratios):
             if abs(middle + 1) <= CLOSE:
                 return f"Why does {self.target} fall where {self.source} should make it grow, and the other way round?"
-            return f"Why does {self.source} move {self.target} {self._strongly(middle)}{self._remark_on_rows(middle)}?"
+            return self._ask(self.source, self.target, middle)
         for lag, ratio in self._ratios_by_lag(pairs, ratios).items():
             if abs(ratio - 1) > CLOSE:
-                return f"Why does {self._at_lag(lag)} move {self._at_t()} {self._strongly(ratio)}?"
+                return self._ask(self._at_lag(lag), self._at_t(), ratio)
         (target, row), ratio = wrong[0]
-        return f"Why does {self._row(row)} move {self._number(target)} {self._strongly(ratio)}?"
+        return self._ask(self._row(row), self._number(target), ratio)
 
     def _ratios_by_lag(self, pairs: Sequence[tuple[int, int]], ratios: Sequence[float]) -> dict[int, float]:
         """Return by lag how strong the influence is, nothing if that does not depend on the lag alone."""
@@ -239,15 +246,34 @@ class _Pair:
                 return {}
         return middle
 
-    @staticmethod
-    def _strongly(ratio: float) -> str:
-        return f"{format_times(ratio)} as strongly as it should"
+    def _ask(self, source: str, target: str, ratio: float) -> str:
+        """Ask why one moves the other by a wrong factor; a factor that has no name would only confuse."""
+        if (named := self._name_factor(ratio)) is not None:
+            return f"Why does {source} move {target} {format_times(ratio)}{named} as strongly as it should?"
+        if ratio < 0:
+            return f"Why does {source} move {target} in the wrong direction?"
+        return f"Why does {source} move {target} {'more' if ratio > 1 else 'less'} strongly than it should?"
 
-    def _remark_on_rows(self, ratio: float) -> str:
+    def _name_factor(self, ratio: float) -> str | None:
+        """Return what a factor is, as a remark: a part of the formula, or the number of rows; "" for a small whole number."""
+
+        def is_close(value: float) -> bool:
+            return abs(ratio - value) <= TOLD * abs(value)
+
         rows = self.rows[0] if self.rows else 1
-        if rows > 2 and abs(ratio / rows - 1) <= CLOSE:
-            return f", with {rows} rows"
-        return f", which is 1/{rows}, with {rows} rows" if rows > 2 and abs(ratio * rows - 1) <= CLOSE else ""
+        if rows > 2 and is_close(rows):
+            return f" (there are {rows} rows)"
+        if rows > 2 and is_close(1 / rows):
+            return f" (1/{rows}, and there are {rows} rows)"
+        if any(is_close(number) or is_close(1 / number) for number in (*range(2, SMALL + 1), *range(-SMALL, -1))):
+            return ""
+        for name, value in self.factors.items():
+            powers = {name: value, f"{name}²": value**2, f"1/{name}": 1 / value, f"1 - {name}": 1 - value}
+            for said, power in powers.items():
+                for times, words in ((1.0, ""), (0.5, "half of "), (2.0, "twice "), (-1.0, "minus ")):
+                    if is_close(times * power) and all(abs(times * power - known) > CLOSE for known in (1.0, 0.5, 2.0)):
+                        return f" ({words}{said})"
+        return None
 
     def _remark_on_flags(self, target: int, row: int) -> str:
         """Return what a boolean input says of the row, or of the step at which an episode ends before it, if any does."""

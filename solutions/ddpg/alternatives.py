@@ -238,6 +238,15 @@ actor_of_the_course = altered(
     },
 )
 
+actor_by_its_weights = altered(
+    "Actor",
+    {
+        "F.relu(self.hidden1(state))": "(state @ self.hidden1.weight.T + self.hidden1.bias).relu()",
+        "F.relu(self.hidden2(x))": "F.linear(x, self.hidden2.weight, self.hidden2.bias).clamp(min=0)",
+        "torch.tanh(self.out(x))": "F.linear(x, self.out.weight, self.out.bias).tanh()",
+    },
+)
+
 actor_that_normalizes = altered(
     "Actor",
     {
@@ -268,6 +277,18 @@ critic_of_action_and_state = altered(
         "torch.cat((state, action), dim=-1)": "torch.cat((action, state), dim=1)",
         "nn.init.uniform_(self.out.weight, -init_w, init_w)": "self.out.weight.data.uniform_(-init_w, init_w)",
         "nn.init.uniform_(self.out.bias, -init_w, init_w)": "self.out.bias.data.uniform_(-init_w, init_w)",
+    },
+)
+
+
+critic_by_its_weights = altered(
+    "Critic",
+    {
+        "x = torch.cat((state, action), dim=-1)\n": "rows = state.shape[-1]\nweight = self.hidden1.weight\n",
+        "x = F.relu(self.hidden1(x))": "x = state @ weight[:, :rows].T + action @ weight[:, rows:].T\n"
+        "x = (x + self.hidden1.bias).clamp(min=0)",
+        "x = F.relu(self.hidden2(x))": "x = F.relu(F.linear(x, self.hidden2.weight, self.hidden2.bias))",
+        "return self.out(x)": "return torch.addmm(self.out.bias, x, self.out.weight.T)",
     },
 )
 
@@ -397,6 +418,15 @@ step_with_one_result = altered(
 )
 
 # DDPGAgent.update_model
+
+networks_called_with_keywords = altered(
+    "DDPGAgent.update_model.critic",
+    {
+        "self.critic_target(next_state, self.actor_target(next_state))": "self.critic_target(state=next_state, "
+        "action=self.actor_target(state=next_state))",
+        "self.critic(state, action)": "self.critic(state=state, action=action)",
+    },
+)
 
 critic_of_the_course = altered(
     "DDPGAgent.update_model.critic",

@@ -47,6 +47,24 @@ forward_with_tanh = altered(
     },
 )
 
+forward_with_heads_by_their_weights = altered(
+    "forward",
+    {
+        "h, c = self.rnn(hidden, prev_state)": "h, c = self.rnn(hidden, prev_state)[0], self.rnn(hidden, prev_state)[1]",
+        "self.logits(h)": "torch.addmm(self.logits.bias, h, self.logits.weight.t())",
+        "self.state_value(h)[:, 0]": "h @ self.state_value.weight[0] + self.state_value.bias",
+    },
+)
+
+forward_with_both_heads_in_one_tensor = altered(
+    "forward",
+    {
+        "return (h, c), (self.logits(h), self.state_value(h)[:, 0])": ""
+        "both = torch.cat([self.logits(h), self.state_value(h)], 1)\n"
+        "return (h, c), (both[:, :-1], both[:, -1])",
+    },
+)
+
 forward_with_gelu_and_sigmoid = altered(
     "forward",
     {

@@ -42,7 +42,7 @@ RIGHT = np.array([1.0, -2.0, 4.0, 0.5, 3.0])
         (RIGHT / 5, "Why is x 0.2 times what it should be, everywhere (1/5, and axis 0 has 5 entries)?"),
         (-3 * RIGHT, "Why is x -3 times what it should be, everywhere?"),
         (RIGHT + 2, "Why is x off by the same 2 everywhere?"),
-        (RIGHT[::-1], "Why does x stand in reverse order?"),
+        (RIGHT[::-1], "Why is x in reverse order?"),
         (np.array([-2.0, 4.0, 0.5, 3.0, 0.0]), "Why does x[t] hold what belongs to step t + 1?"),
         (np.array([0.0, 1.0, -2.0, 4.0, 0.5]), "Why does x[t] hold what belongs to step t - 1?"),
     ],
@@ -112,9 +112,9 @@ ENDS = np.array([False, False, True, False, False, True])
     ("wrong", "said"),
     [
         (lambda rewards, ends: discount(rewards, np.zeros(6, bool)), "x[2] depend on rewards[3], though ends[2] is True"),
-        (lambda rewards, ends: 0.9 * discount(rewards, ends), "rewards move x 0.9 times as strongly as it should"),
+        (lambda rewards, ends: 0.9 * discount(rewards, ends), "rewards move x less strongly than it should"),
         (lambda rewards, ends: -discount(rewards, ends), "x fall where rewards should make it grow, and the other way round"),
-        (lambda rewards, ends: discount(rewards, ends, 0.81), "rewards[t + 1] move x[t] 0.9 times as strongly as it should"),
+        (lambda rewards, ends: discount(rewards, ends, 0.81), "rewards[t + 1] move x[t] less strongly than it should"),
         (lambda rewards, ends: discount(rewards, ends, 0.0), "x[t] not depend on rewards[t + 1]"),
         (lambda rewards, ends: np.cumsum(rewards), "x[t] not depend on rewards[t + 1]"),
         (lambda rewards, ends: np.ones(6), "x not depend on rewards at all"),
@@ -130,16 +130,26 @@ def test_what_returns_depend_on(wrong: Callable[..., Any], said: str) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (lambda w, a: float((w * a).sum()), "a move x 6 times as strongly as it should, with 6 rows"),
+        (lambda w, a: float((w * a).sum()), "a move x 6 times (there are 6 rows) as strongly as it should"),
         (lambda w, a: float(w[0] * a[0]) / 6, "x not depend on a[1], as it does on other rows"),
         (lambda w, a: float((w**2 * a).mean()), "a[0] move x 0.5 times as strongly as it should"),
-        (lambda w, a: float((w * abs(a)).mean()), "a[2] move x -1 times as strongly as it should"),
+        (lambda w, a: float((w * abs(a)).mean()), "a[2] move x in the wrong direction"),
     ],
 )
 def test_what_a_loss_depends_on(wrong: Callable[..., Any], said: str) -> None:
     """A sum for a mean, or a row that is left out, without any gradient at hand."""
     right = lambda w, a: float((w * a).mean())  # noqa: E731
     assert ask(right, wrong, {"w": REWARDS, "a": REWARDS.copy()}, {"a": 1}) == f"Why does {said}?"
+
+
+def test_a_factor_is_named_by_the_inputs_or_not_at_all() -> None:
+    """Catches: "0.45 times as strongly", which tells a student nothing, and no word of what 0.45 is made of."""
+    inputs = {"rewards": REWARDS, "gamma": 0.9}
+    right = lambda rewards, gamma: rewards.astype(float)  # noqa: E731
+    said = ask(right, lambda rewards, gamma: 0.5 * gamma * right(rewards, gamma), inputs, {"rewards": 1})
+    assert said == "Why does rewards move x 0.45 times (half of gamma) as strongly as it should?"
+    said = ask(right, lambda rewards, gamma: 1.37 * right(rewards, gamma), inputs, {"rewards": 1})
+    assert said == "Why does rewards move x more strongly than it should?"
 
 
 @pytest.mark.parametrize(
