@@ -76,6 +76,13 @@ last_reward_as_return = altered(
 )
 
 
+sum_so_far_returned = altered(
+    "Summaries",
+    {"return observation, reward,": "return observation, self._return,"},
+    hint="Which reward does `step` return: that of this step, or the sum so far?",
+)
+
+
 moving_average_of_everything = altered(
     "Summaries",
     {"self.episode_returns[-self.window :]": "self.episode_returns"},
@@ -1672,6 +1679,19 @@ gradient_always_of_full_length = altered(
         "    one.grad.mul_(self.max_grad_norm / (length + 1e-6))"
     },
     hint="What happens to a gradient whose norm is smaller than max_grad_norm?",
+)
+
+
+norm_is_the_sum_of_norms = altered(
+    "PPO.step",
+    {
+        "nn.utils.clip_grad_norm_(self.policy.model.parameters(), self.max_grad_norm)": ""
+        "parameters = [one for one in self.policy.model.parameters() if one.grad is not None]\n"
+        "length = sum(one.grad.norm() for one in parameters)\n"
+        "for one in parameters:\n"
+        "    one.grad.mul_(min(1.0, self.max_grad_norm / (length + 1e-6)))"
+    },
+    hint="How do you combine the norms of the single gradients: as a sum, or as the root of the sum of their squares?",
 )
 
 

@@ -267,6 +267,13 @@ def steps_in_training(rng):
 
 
 @case("steps", question="DDPGAgent.step")
+def steps_to_both_ends_at_once(rng):
+    """The time limit is reached in the step that terminates the episode."""
+    lengths = [2, 1]
+    return episodes(rng, lengths, ["both", "truncated"]) | dict(actions=actions_for(rng, lengths, 2))
+
+
+@case("steps", question="DDPGAgent.step")
 def steps_in_a_test(rng):
     lengths = [2, 3]
     return episodes(rng, lengths, ["truncated", "terminated"]) | dict(actions=actions_for(rng, lengths, 1), is_test=True)

@@ -677,6 +677,12 @@ random_in_the_units_of_the_environment = altered(
     source="PG is All You Need",
 )
 
+noise_sampled_for_each_dimension = altered(
+    "DDPGAgent.select_action",
+    {"action + self.noise.sample()": "action + np.array([self.noise.sample()[i] for i in range(len(self.noise.mu))])"},
+    hint="How many times does one action call `noise.sample()`, and what does each call do to the noise's state?",
+)
+
 target_acts = altered(
     "DDPGAgent.select_action",
     {"self.actor(torch.as_tensor(state": "self.actor_target(torch.as_tensor(state"},
@@ -854,6 +860,12 @@ action_stored_in_the_units_of_the_pendulum = altered(
     {"self.transition += [": "self.transition[1] = 2.0 * action\nself.transition += ["},
     hint="Are the stored actions in the same units as the actions of the actor?",
     source="student code",
+)
+
+both_ends_stored_as_going_on = altered(
+    "DDPGAgent.step",
+    {"[reward, next_state, terminated]": "[reward, next_state, terminated and not truncated]"},
+    hint="A step can be terminated and truncated at once: what is the next state worth then?",
 )
 
 never_an_end = altered(

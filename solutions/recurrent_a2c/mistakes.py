@@ -196,6 +196,12 @@ value_of_hid = altered(
     hint="Which of your two outputs does not depend on the memory?",
 )
 
+value_of_the_cell = altered(
+    "forward",
+    {"self.state_value(h)[:, 0]": "self.state_value(c)[:, 0]"},
+    hint="Which part of the memory does the value come from: h, or c?",
+)
+
 heads_of_the_old_memory = altered(
     "forward",
     {"(self.logits(h), self.state_value(h)[:, 0])": "(self.logits(prev_state[0]), self.state_value(prev_state[0])[:, 0])"},
@@ -626,6 +632,15 @@ return_without_bootstrap = altered(
     },
     hint="Does the game end at the last column, or does only the rollout end there?",
     source="student code",
+)
+
+bootstrap_lost_by_any_end = altered(
+    "train_on_rollout.policy",
+    {
+        "G_next = V_next = state_values[:, -1].detach() * is_not_done[:, -1]": ""
+        "G_next = V_next = state_values[:, -1].detach() * is_not_done.prod(dim=1)"
+    },
+    hint="If a game ended in the middle of the rollout, is a game going on after the last column?",
 )
 
 bootstrap_of_the_last_action = altered(

@@ -918,6 +918,7 @@ def backward(
     tell_windows(agent, observations, states)
     clears = update_clears(submitted)
     finished: list[dict] = []
+    numbered: list[bool] = []
     updates: list[dict] = []
     now = 0
 
@@ -936,7 +937,10 @@ def backward(
             }
         )
         count = max(len(memory.rewards), 1)
-        marked, states = torch.full((count,), float(len(finished))), torch.zeros(count, window, obs_dim)
+        # Outside training, an episode may be finished too, if it is not kept: it takes no number.
+        numbered.append(agent.training)
+        number = sum(numbered) if agent.training else 0
+        marked, states = torch.full((count,), float(number)), torch.zeros(count, window, obs_dim)
         return dict(zip(KEYS, (states, torch.zeros(count, 2), marked[:, None], marked, marked), strict=True))
 
     def update() -> dict[str, float]:
