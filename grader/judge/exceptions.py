@@ -189,6 +189,14 @@ MEANINGS: tuple[tuple[str, str], ...] = (
         "With dim=, {0} returns two things, values and indices: take `.values`.",
     ),
     (
+        r"'numpy.random._generator.Generator' object has no attribute '(randn|rand|randint|random_sample|seed)'",
+        "A NumPy Generator has other names than np.random: standard_normal(size), random(size), integers(low, high).",
+    ),
+    (
+        r"argument 'hx' \(position 2\) must be tuple of Tensors, not Tensor",
+        "An LSTM cell needs the pair (h, c) of the memory as its second argument.",
+    ),
+    (
         r"Expected all tensors to be on the same device",
         "Some tensors are on another device: create new ones with device=x.device.",
     ),

@@ -53,6 +53,16 @@ COMMON = {
     ),
     "item of many": ("values.item()", "and this one has 5", "of shape [5, 1]"),
     "an array for a number": ("float(array)", "This line expects a number and gets an array", "of shape [5]"),
+    "a name of np.random": (
+        "np.random.default_rng(0).randn(3)",
+        "standard_normal(size), random(size), integers(low, high)",
+        "",
+    ),
+    "a memory without its cell": (
+        "torch.nn.LSTMCell(1, 3)(values, torch.zeros(5, 3))",
+        "needs the pair (h, c)",
+        "`values` is a float32 tensor of shape [5, 1]",
+    ),
     "logits for probabilities": (
         "torch.distributions.Categorical(torch.tensor([[-1.0, 2.0]]))",
         "The first argument of a Categorical is `probs`",
