@@ -88,6 +88,8 @@ def _check_install() -> int:
 def _grade_student(options: argparse.Namespace) -> int:
     from grader.judge.run import GradingOptions, grade
     from grader.report import screen
+    from grader.report.text import sanitize
+    from grader.submission import list_remarks
 
     home, questions = _asked(options.words)
     submission = options.submission or home.stub
@@ -103,6 +105,8 @@ def _grade_student(options: argparse.Namespace) -> int:
         jobs = choose_jobs(options, home.assignment)
         report = grade(home, submission, options=GradingOptions(questions, options.keyword, page, jobs=jobs))
     screen.render(report.for_student())
+    for remark in list_remarks(submission, home.assignment.submission):
+        print(f"note: {sanitize(remark)}", file=sys.stderr)
     for file in (kept, page):
         file.check()
         if file.path:

@@ -113,6 +113,17 @@ def expand_paths(path: Path, name: str) -> list[Path]:
     return folders or [path]
 
 
+def list_remarks(path: Path, name: str) -> list[str]:
+    """Return what a caller may not have meant, of a path that has been graded: one line each."""
+    if path.is_file() and path.suffix.lower() not in (".py", NOTEBOOK, ".zip"):
+        return [f"{path.name} was read as Python; `course` and the platforms read only .py, .ipynb and .zip files"]
+    if path.is_dir() and not (path / name).exists():
+        code = [entry for entry in _names(path) if PurePosixPath(entry).suffix.lower() in (".py", NOTEBOOK)]
+        if len(code) > 2:
+            return [f"{path} holds {len(code)} files of code, and only one was graded; for a class, use `course`"]
+    return []
+
+
 def stage_submission(content: bytes, path: Path) -> Path:
     """Write the file that workers read, readable for all users whatever the umask, and return its path."""
     path.write_bytes(content)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("name", metavar="NAME", help="the assignment")
-    about = "submission (file, notebook, zip or folder), or the export of a class"
+    about = "submission (file, notebook, zip or folder), or a class as Gradescope exports it"
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=about)
     parser.add_argument("--suite", default="visible,hidden", help="visible, hidden or both (default: visible,hidden)")
     parser.add_argument("--format", default="text", choices=sorted(ENDINGS), help="format of the report")
@@ -91,6 +91,8 @@ def run(root: Path, options: argparse.Namespace) -> int:
                 code = GRADER_ERROR
                 continue
             _print_result(report, output, rendered, options)
+            for remark in submission.list_remarks(path, home.assignment.submission):
+                print(f"note: {sanitize(remark)}", file=sys.stderr)
             code = code if report.final else GRADER_ERROR
     if refused:
         print(f"graded {len(paths) - len(refused)} of {len(paths)}; not: {sanitize(', '.join(refused))}")

@@ -99,7 +99,8 @@ def require_proven(root: Path, options: argparse.Namespace) -> None:
     name = options.name
     gaps = find_gaps(AssignmentFiles(root, name))
     if gaps and not options.unproven:
-        commands = f"`python -m grader build {name}`, then `python -m grader verify {name}`"
+        build = f"`python -m grader build {name}`, then " if any("is stale" in gap for gap in gaps) else ""
+        commands = f"{build}`python -m grader verify --quick {name}`, which takes minutes"
         raise UsageError(f"nothing was written: {'; '.join(gaps)}. Next: {commands}; or add --unproven to pack a draft")
     if gaps:
         options.draft = True

@@ -117,13 +117,14 @@ def rescore_and_report(
     folder: ResultsFolder, file: Path | None = None, output: Path | None = None, adjustments: Path | None = None
 ) -> Iterator[str]:
     """Score the class as `rescore` does, and yield the lines to print."""
+    is_first = not ((output or folder.path) / SCORES).is_file()
     changes = rescore(folder, file, output, adjustments)
     target = output or folder.path
     new = ScoresFile.model_validate_json((target / SCORES).read_bytes())
     for change in changes:
         yield f"{change.who} ({change.entry}): {_points(change.before)} -> {_points(change.after)}"
         yield from (f"    {line}" for line in change.why)
-    yield f"{len(changes)} of {len(new.scores)} scores changed"
+    yield f"{len(new.scores)} scores computed" if is_first else f"{len(changes)} of {len(new.scores)} scores changed"
     for status in ("pending", "not final"):
         if waiting := [one.entry for one in new.scores if one.status == status]:
             some = ", ".join(waiting[:5]) + (", ..." if len(waiting) > 5 else "")

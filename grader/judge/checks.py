@@ -109,6 +109,9 @@ class CollectedChecks:
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Function]) -> None:
         # Functions alone: no plugin is left that finds anything else in a file of Python.
         order = {question.id: index for index, question in enumerate(self.assignment.questions)}
+        if any(item.originalname == f"test_{config.option.keyword}" for item in items):
+            # A whole name means that check alone, and not also those whose names contain it.
+            items[:] = [item for item in items if item.originalname == f"test_{config.option.keyword}"]
         try:
             declared = [(item, self._declare(item, order)) for item in items]
             if not config.option.keyword:

@@ -189,6 +189,11 @@ MEANINGS: tuple[tuple[str, str], ...] = (
         "With dim=, {0} returns two things, values and indices: take `.values`.",
     ),
     (
+        r"^'(?!Tensor'|Parameter'|NoneType'|ndarray'|Generator'|list'|tuple'|dict'|str'|int'|float'|bool'|module')"
+        r"([A-Z]\w+)' object has no attribute '([a-z_]\w*)'$",
+        "Is `{1}` set before this line, spelled in the same way, and, if it is a method, indented inside the class {0}?",
+    ),
+    (
         r"'numpy.random._generator.Generator' object has no attribute '(randn|rand|randint|random_sample|seed)'",
         "A NumPy Generator has other names than np.random: standard_normal(size), random(size), integers(low, high).",
     ),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 OF_A_RUN = tuple(CheckResult.model_fields.keys() - {"id", "question", "suite", "title", "max_points"})
 """Fields of a check's result that come from running it, not from the suite."""
+NO_BLANK = "nothing to write: "  # how the task of a question begins for which the stub has no blank
 MAX_REFUSED_CALLS = 16  # in a report: a submission may try every number there is
 
 
@@ -192,7 +193,8 @@ class CheckRunner:
     def _find_obstacle(self, question: Question) -> tuple[Cause, str] | None:
         """Return why the checks of a question do not run, as the report says it, or None if they do."""
         if question.function in self.submission.unwritten:
-            return Cause.STUB, f"not written yet: {question.task}"
+            task = question.task.removeprefix(NO_BLANK)
+            return Cause.STUB, f"not written yet: {task}" if task == question.task else f"needs your code: {task}"
         if missing := _missing_needs(question, self.report.checks):
             return Cause.NEEDS, f"not run: first {', '.join(missing)} must pass"
         if unwritten := self._unwritten_pieces(question):

@@ -331,7 +331,7 @@ class SubmissionUnderTest:
             )
         text = difference(expected, got, rtol, atol, exact_dtype)
         if text and all(difference(form, got, rtol, atol, exact_dtype) for form in forms[1:]):
-            text += "".join(
+            text = _describe_returned(facts, case.answer, text) + "".join(
                 f"\n{line}"
                 for name in also_show
                 if name in facts
@@ -371,3 +371,15 @@ def describe_fact(name: str, value: Any, answer: Any) -> list[str]:
     if isinstance(value, dict) and isinstance(answer, dict):
         return [f"{name}:", *(f"  {key}: {format_value(value[key])}" for key in answer if key in value)]
     return [f"{name}: {format_value(value)}"]
+
+
+def _describe_returned(facts: Any, answer: Any, text: str) -> str:
+    """Return the text of a difference, or what was returned if a driver could find nothing in it."""
+    if not text.endswith("is missing") or not isinstance(facts, dict) or not isinstance(said := facts.get("returned"), str):
+        return text
+    expected = answer.get("returned") if isinstance(answer, dict) else None
+    if said == expected:
+        return text
+    if said.startswith("NoneType"):
+        return "returned None: is a `return` missing?"
+    return f"returned {said}" + (f", expected {expected}" if isinstance(expected, str) else "")

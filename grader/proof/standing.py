@@ -91,11 +91,11 @@ def _list_gaps(home: AssignmentFiles) -> list[str]:
         return []
     proof = _RecordedProof(home, ProofOptions())
     if not proof.records.known or (open_trials := proof.list_unrecorded()):
-        return [_describe_gap(home, last, now, open_trials if proof.records.known else [])]
+        return [_describe_gap(proof.records, last, now, open_trials if proof.records.known else [])]
     return proof.list_missed()
 
 
-def _describe_gap(home: AssignmentFiles, last: LastProof | None, now: LastProof, trials: list[str]) -> str:
+def _describe_gap(proven: Records, last: LastProof | None, now: LastProof, trials: list[str]) -> str:
     """Return the reason why neither the note of the last proof nor the records prove an assignment."""
     if last is not None:
         paths = sorted({*last.files, *now.files})
@@ -103,8 +103,10 @@ def _describe_gap(home: AssignmentFiles, last: LastProof | None, now: LastProof,
             return f"changed since the last `verify`: {_name_some(changed, 'file')}"
         return "the kit's own code has changed since the last `verify`"
     if trials:
-        where = f"tests/proof/{home.assignment.name}.jsonl"
+        where = f"tests/proof/{proven.path.name}"
         return f"changed since the proof in {where}, which has no matching record of {_name_some(trials, 'trial')}"
+    if proven.path.is_file() and proven.head is None:
+        return f"tests/proof/{proven.path.name} cannot be read, and it was never proven in this checkout"
     return "it was never proven in this checkout"
 
 

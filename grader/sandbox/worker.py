@@ -23,7 +23,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 from grader.sandbox import arguments, cells, entered, lazy, operands, probes, substitutes, variables, zips
@@ -380,9 +380,19 @@ def seed_everything(seed: int = 0) -> None:
         sys.modules["torch"].default_generator.manual_seed(seed)
 
 
+def is_own(value: Any, submitted: ModuleType) -> bool:
+    """Return whether a function or class was defined in the submission."""
+    try:
+        return bool(value.__module__ == submitted.__name__)
+    except Exception:  # of a metaclass of the submission
+        return False
+
+
 def describe_missing(submitted: ModuleType, name: str) -> dict[str, Any]:
     """Return the reply for a function that is not there, with the closest name that is."""
-    names = [str(other) for other in vars(submitted) if not str(other).startswith("_")]
+    # What a driver has put there, or the file only imports, is not the student's.
+    defined = [name for name, value in vars(submitted).items() if isinstance(value, (FunctionType, type))]
+    names = [str(other) for other in defined if not str(other).startswith("_") and is_own(vars(submitted)[other], submitted)]
     close = difflib.get_close_matches(name, names, n=1)
     return {"status": "missing", "name": name, "closest": close[0] if close else None}
 

@@ -131,7 +131,7 @@ def test_verify_leaves_the_note_that_release_goes_by(
     shutil.rmtree(kit / ".cache")
     out = tmp_path / "out"
     assert command_line("release", "toy", "-o", str(out), root=kit) == USAGE
-    assert "never proven in this checkout. Next: `python -m grader build toy`, then" in capsys.readouterr().err
+    assert "never proven in this checkout. Next: `python -m grader verify --quick toy`" in capsys.readouterr().err
     mistakes = kit / "solutions" / "toy" / "mistakes.py"
     right = mistakes.read_text(encoding="utf-8")
     mistakes.write_text(right.replace("return 1.0 + sum(values)", "return 0.0 + sum(values)"), encoding="utf-8")
