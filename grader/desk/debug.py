@@ -231,12 +231,27 @@ class Debugger(pdb.Pdb):
         self.driver, self.places, self.silent = driver.__code__, places, silent
         self.arrived, self.used = False, True
         self.reset()
-        with _interruptible():
+        with _interruptible(), self._taking_breakpoints():
             sys.settrace(self.trace_dispatch)
             try:
                 return driver(submitted, **inputs)
             finally:
                 sys.settrace(None)
+
+    @contextlib.contextmanager
+    def _taking_breakpoints(self) -> Iterator[None]:
+        """Let breakpoint() and pdb.set_trace() stop this debugger: a second one would fight with it for the terminal."""
+        before = sys.breakpointhook, pdb.set_trace
+        sys.breakpointhook = pdb.set_trace = self._stop_at_breakpoint
+        try:
+            yield
+        finally:
+            sys.breakpointhook, pdb.set_trace = before
+
+    def _stop_at_breakpoint(self, *_given: Any, **_named: Any) -> None:
+        if sys.stdout is self.screen or self.silent:  # not in a call that only prepares
+            self.arrived = True
+            self.set_trace(sys._getframe(1))
 
     def look_back(self, error: BaseException) -> None:
         """Stop at the student's line that raised, unless it stopped there already."""

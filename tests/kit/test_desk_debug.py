@@ -498,3 +498,14 @@ def make_question(name: str) -> Question:
     """Return a question of this id, about `f` unless it is about itself."""
     points = QuestionPoints(visible=1, hidden=0)
     return Question(id=name, title=name, function="f" if name != "total" else name, task="", points=points)
+
+
+@pytest.mark.parametrize("stop", ["breakpoint()", "import pdb; pdb.set_trace()"])
+def test_a_breakpoint_in_the_code_stops_the_same_debugger(
+    toy: Callable[..., subprocess.CompletedProcess[str]], stop: str
+) -> None:
+    """Catches: a second debugger behind the first one, whose prompt nobody sees."""
+    text = f"def total(values):\n    first = sum(values)\n    {stop}\n    return first + 1\n"
+    done = toy("total", text, "c\np first\nq\n")
+    assert "(Pdb) 3.5" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
