@@ -14,6 +14,7 @@ from grader.assignment import SUITES, AssignmentFiles
 from grader.authoring.build import BuildOptions, build
 from grader.authoring.stub import make_stub
 from grader.judge.harness import Harness
+from grader.judge.judging import NO_BLANK
 from grader.judge.run import Grader
 from grader.proof import flake as flakiness
 from grader.proof.boundary import Finding, find_leaks, prove_confinement
@@ -240,7 +241,7 @@ class Proof:
                 yield f"{question.id} of the stub is {question.outcome.value!r}, not 'not started'", True
         for check in report.checks:
             task = self.home.assignment.question(check.question).task
-            if check.unwritten and task not in check.message:
+            if check.unwritten and task.removeprefix(NO_BLANK) not in check.message:
                 yield f"the stub's {check.id} says {check.message!r}, but must say what to write: {task}", True
 
     def alternatives(self, units: list[TrialTask], training: list[TrialTask | None], spared: int) -> Iterator[Finding]:
