@@ -166,7 +166,7 @@ def is_on(line: list[float], expected: list[float]) -> bool:
     )
 
 
-@lru_cache(2)
+@lru_cache(None)  # the tests of one kind run on all notebooks, then those of the next
 def listen(name: str) -> Heard:
     """Run the cells of a notebook on the solution, and on works of the catalogue that are drawn; on all, in a thorough run."""
     home = AssignmentFiles(ROOT, name)
