@@ -156,21 +156,23 @@ print("expected ", [1.5, 1.0, 2.0, 3.5, 1.0, 5.0, 2.0], "with shape", [7, 1])
 #
 # $$L = -\tfrac{1}{2} \left(2 \log 0.5 - \log 0.2\right) = -0.1116$$
 #
-# The action of row 0 has a positive return. So the gradient of the loss with respect to its
-# log-probability must be *negative*: gradient descent then makes the action more likely. The
-# log-probabilities of actions that were not taken get a gradient of 0 here.
+# The log-probabilities are the log-softmax of logits, as in a real policy. The action of row 0 has a
+# positive return. So the gradient of the loss with respect to its logit must be *negative*: gradient
+# descent then makes the action more likely. The other action of the row gets the opposite gradient,
+# because the two probabilities sum to 1.
 
 # %% vanilla
-log_probs = torch.tensor([[0.5, 0.5], [0.8, 0.2]]).log().requires_grad_()
+logits = torch.tensor([[0.5, 0.5], [0.8, 0.2]]).log().requires_grad_()
 loss = submitted.get_vanilla_policy_gradient_loss(
-    policy=nn.Identity(),  # the "observations" are the log-probabilities
-    observation=log_probs,
+    policy=nn.LogSoftmax(dim=-1),  # the "observations" are the logits
+    observation=logits,
     action=torch.tensor([[0], [1]]),
     return_or_advantage=torch.tensor([[2.0], [-1.0]]),
 )
 loss.backward()
 print(f"loss      found {loss.item():.4f}, expected -0.1116")
-print("gradient  found", log_probs.grad.tolist(), "expected", [[-1.0, 0.0], [0.0, 0.5]])
+gradient = [[round(number, 4) for number in row] for row in logits.grad.tolist()]
+print("gradient  found", gradient, "expected", [[-0.5, 0.5], [-0.4, 0.4]])
 
 # %% rollouts-text [markdown]
 # ## 3 · Collecting rollouts
@@ -241,6 +243,9 @@ print(f"last reward {last_reward:.1f}")
 # The cell trains for two collections. Each has four rollouts of 20 steps, so 80 rows. With 30 rows
 # each, an epoch has three minibatches. Two collections of two epochs give $2 \cdot 2 \cdot 3 = 12$
 # losses.
+#
+# `%grade` below the cell leaves out the minibatches, because their checks use a value network.
+# Section 6 grades them. Until then, the number of actor losses here shows whether you use them all.
 
 # %% loop
 line = utils.GridWorldPointTargetEnv(grid_size=10, dimensions=1, episode_length=20)

@@ -192,7 +192,8 @@ else:
 # has learned. The disadvantage is that their gradients can interfere with each other.
 #
 # **Write `SimpleRecurrentAgent.forward(prev_state, obs_t)`.** The value is `[B]`, one number for
-# each game, and *not* `[B, 1]`, the shape that the linear layer returns. Section 5 shows why.
+# each game. The linear layer returns `[B, 1]`. That is also accepted, but then `train_on_rollout`
+# must use `[:, 0]` of it. Section 5 shows why.
 #
 # The cell prints logits and values of a new network. In case of trouble, check these first: are
 # they finite and of moderate size? At first, logits are small, so the policy is nearly uniform
@@ -220,7 +221,12 @@ print(
     "expected [5, 14];  smallest and largest:",
     f"{logits.min():.3f} {logits.max():.3f}",
 )
-print("values  found", list(values.shape), "expected [5];      ", np.round(values.numpy(), 3))
+print(
+    "values  found",
+    list(values.shape),
+    "expected [5] or [5, 1];",
+    np.round(values.flatten().numpy(), 3),
+)
 
 memory = agent.get_initial_state(1)
 remembering, forgetting = [], []
@@ -673,7 +679,7 @@ plt.show()
 # | dead tick | the change if the dead tick has another action; and the push on the dead tick's value | 0 and 0 |
 # | last frame | the change if the last column has mask 0 and its $V$ rises by 100 | 0 |
 # | two halves | the value loss of a rollout in which games end, minus that of its parts (the second with an empty memory) | 0 |
-# | one step | the number of optimizer steps; and the effect of gradients left over from before | 1 and 0 |
+# | one step | the number of optimizer steps; and the change if the call is made again (old gradients) | 1 and 0 |
 # | network | your network: loss of three games minus the mean of each alone; does a push reach layer one? | 0 and 1 (yes) |
 #
 # If the first rung that fails is
@@ -811,12 +817,10 @@ def two_halves():
 
 def one_step():
     tables, rewards, actions = random_rollout()
-    clean, dirty = Table(*tables), Table(*tables)
-    for parameter in dirty.parameters():
-        parameter.grad = torch.full_like(parameter, 100.0)
-    counting = CountingSGD(clean.parameters(), lr=1.0)
-    calls = [once(clean, rewards, actions, optimizer=counting), once(dirty, rewards, actions)]
-    return [float(counting.steps), difference(*calls)]
+    table = Table(*tables)
+    counting = CountingSGD(table.parameters(), lr=1.0)
+    first = once(table, rewards, actions, optimizer=counting)
+    return [float(counting.steps), difference(first, once(table, rewards, actions))]
 
 
 def network():

@@ -52,6 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for marker in (
         "slow(seconds): takes about so long; slow tests run first, so that none ends alone",
         "attack: about what hostile or broken submissions can do",
+        "sampled: tries some works of a catalogue, drawn at random; with HYPOTHESIS_PROFILE=thorough all of them",
         "oracle: compares a solution, or what is given to students, with an independent computation",
     ):
         config.addinivalue_line("markers", marker)
