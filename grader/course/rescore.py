@@ -124,7 +124,11 @@ def rescore_and_report(
     for change in changes:
         yield f"{change.who} ({change.entry}): {_points(change.before)} -> {_points(change.after)}"
         yield from (f"    {line}" for line in change.why)
-    yield f"{len(new.scores)} scores computed" if is_first else f"{len(changes)} of {len(new.scores)} scores changed"
+    yield (
+        f"{len(new.scores)} scores computed"
+        if is_first and not changes
+        else f"{len(changes)} of {len(new.scores)} scores changed"
+    )
     for status in ("pending", "not final"):
         if waiting := [one.entry for one in new.scores if one.status == status]:
             some = ", ".join(waiting[:5]) + (", ..." if len(waiting) > 5 else "")

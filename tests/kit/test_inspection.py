@@ -109,7 +109,7 @@ SLIPS = {
         '{" ** scale": ""}',
         f"{MISTAKES}:33: scale_ignored: ' ** scale' occurs 0 times in the solution's function",
     ),
-    "an edit found twice": (MISTAKES, '{" * scale": ""}', '{"values": ""}', f"{MISTAKES}:33: scale_ignored: 'values' stands "),
+    "an edit found twice": (MISTAKES, '{" * scale": ""}', '{"values": ""}', f"{MISTAKES}:33: scale_ignored: 'values' occurs "),
     "a hint that is missing": (MISTAKES, ', hint="What is scale for?"', "", f"{MISTAKES}:33: scale_ignored has no hint"),
     "a hint of two lines": (
         MISTAKES,
@@ -282,7 +282,7 @@ def test_build_and_verify_begin_with_it(toy: Path, command_line: Callable[..., i
     assert {path: path.read_bytes() for path in toy.rglob("*.json")} == before
     assert command_line("verify", "toy", root=toy) == 1
     said = capfd.readouterr().out
-    assert "FAULT toy: solutions/toy/mistakes.py:33: scale_ignored: 'values' stands" in said
+    assert "FAULT toy: solutions/toy/mistakes.py:33: scale_ignored: 'values' occurs" in said
     assert "toy: not proven; faults found: 2" in said
 
 

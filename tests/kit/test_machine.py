@@ -94,7 +94,7 @@ def test_workers_fit_into_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
         assert machine.count_fitting_workers(1024) == expected
     assert not machine.describe_lack(1024)
     monkeypatch.setattr(machine, "read_free_memory_mb", lambda: 450)
-    assert machine.describe_lack(1024).startswith("Only 450 MB of memory are free here, and a call may use 1024 MB")
+    assert machine.describe_lack(1024).startswith("Only 450 MB of memory are free here, but a call may use 1024 MB")
 
 
 def test_a_class_has_as_many_workers_as_there_is_memory_for(

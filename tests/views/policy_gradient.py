@@ -92,6 +92,17 @@ def agrees(kept: Any, recorded: list[float]) -> bool:
     return bool(kept) and all(any(np.isclose(value, other, rtol=1e-4, atol=1e-5) for other in left) for value in kept)
 
 
+def relation(kept: Any, recorded: list[float]) -> bool | str:
+    """Return whether a list has the recorded numbers (see `agrees`), or that it has their running sums.
+
+    The losses of a training differ from run to run. So what they have become must be seen here: stored numbers of a mistake
+    would be others the next time.
+    """
+    if isinstance(kept, list) and len(kept) == len(recorded) > 1 and agrees(kept, np.cumsum(recorded).tolist()):
+        return "their running sums"
+    return agrees(kept, recorded)
+
+
 def lists_of_the_policy(facts: Facts) -> Facts:
     """Return whether the lists of losses, final rewards and learning rates hold what there was to keep."""
     lists = facts["losses of the minibatches"]
@@ -102,13 +113,13 @@ def lists_of_the_policy(facts: Facts) -> Facts:
     # Read after the step or before it: both are kept as one number a step.
     kinds = [[0.05 * 0.9**step for step in range(first, steps + first)] for first in (0, 1)]
     view |= {
-        "the first list holds the losses of the policy": agrees(facts["actor losses"], lists["actor losses"]),
+        "the first list holds the losses of the policy": relation(facts["actor losses"], lists["actor losses"]),
         "the third list holds the final rewards": agrees(facts["final rewards"], facts["final rewards of the collections"]),
         "the fourth list holds a learning rate for each step of the scheduler": isinstance(rates, list)
         and any(len(rates) == steps and np.allclose(rates, kind) for kind in kinds),
     }
     kept = ("actor losses", "final rewards", "learning rates")
-    wrong = [name for name, right in zip(kept, list(view.values())[1:], strict=True) if not right]
+    wrong = [name for name, right in zip(kept, list(view.values())[1:], strict=True) if right is not True]
     return view | {f"{name} that were kept": facts[name] for name in wrong}
 
 
