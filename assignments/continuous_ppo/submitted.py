@@ -62,8 +62,8 @@ class Summaries(gym.Wrapper):
         """Return (observation, reward, terminated, truncated, info), exactly as the environment does."""
         # YOUR CODE HERE (about 13 lines)
         raise NotImplementedError(
-            "Summaries: return what the environment returns; count steps and sum rewards; when an episode ends, append its "
-            "return, length and moving average"
+            "Summaries: return what the environment returns; count steps and sum rewards, from 0 after each reset; when an "
+            "episode ends, append its return, length and moving average"
         )
 
     def reset(self, **kwargs) -> tuple[np.ndarray, dict]:
@@ -74,8 +74,8 @@ class Summaries(gym.Wrapper):
         """
         # YOUR CODE HERE (about 3 lines)
         raise NotImplementedError(
-            "Summaries: return what the environment returns; count steps and sum rewards; when an episode ends, append its "
-            "return, length and moving average"
+            "Summaries: return what the environment returns; count steps and sum rewards, from 0 after each reset; when an "
+            "episode ends, append its return, length and moving average"
         )
 
 
@@ -364,8 +364,8 @@ def anneal_learning_rate(
     Args:
         optimizer: `param_groups` is a list of dictionaries, each with "lr".
         interactions: Number of interactions so far.
-        total_interactions: Number of interactions in the whole training run. From then on, the rate
-            is 0, never negative.
+        total_interactions: Number of interactions in the whole training run. Once `interactions`
+            reaches it, the rate is 0, never negative.
         initial: The rate at the beginning.
     """
     # YOUR CODE HERE (about 3 lines)

@@ -159,8 +159,8 @@ def train_policy_gradient(
         optimizer: Has the parameters of the policy, and of the value network if there is one.
         get_policy_gradient_loss, get_value_net_loss: Loss functions. Call them with the keywords
             `policy`, `value_net`, `observation`, `old_logits`, `action`, `return_or_advantage`,
-            `returns`, `ppo_clip`. Pass the networks and `ppo_clip` unchanged, and of every tensor
-            only the rows of one minibatch.
+            `returns`, `ppo_clip`. Pass the networks and `ppo_clip` unchanged. From every tensor,
+            pass only the rows of one minibatch.
         get_returns, get_advantages: Functions like `get_returns` and `get_advantages` in this file.
         lr_sched: A torch learning-rate scheduler; the code below steps it once per collection. None:
             the learning rate is constant.
@@ -226,8 +226,8 @@ def get_PPO_policy_gradient_loss(
 
     ρ_t = π(a_t | s_t) / π_old(a_t | s_t). It is 1 as long as the policy has not changed.
 
-    (Schulman et al. 2017, eq. 7. Machine problem 11 of ECE 448 / CS 440 describes this loss in words,
-    but the formula it prints is that of the vanilla loss.)
+    (Schulman et al. 2017, eq. 7. Machine problem 11 of ECE 448 / CS 440 gives the clipped
+    expression, but its final formula for the PPO loss repeats the vanilla loss.)
     """
     # YOUR CODE HERE (about 4 lines)
     raise NotImplementedError(

@@ -85,8 +85,9 @@ def test_advantages(estimator: Callable[..., np.ndarray] = GeneralizedAdvantageE
     draft, and every estimator with one of these faults:
         The last δ is missing.
         The value after the last step is wrong.
-        Ends inside the rows are ignored: all of them, or only terminations, or only truncations.
-        A termination cuts only one of V and A, or a truncation also cuts V.
+        Episode ends before the last row are ignored: all of them, or only terminations, or only
+        truncations. A termination drops only one of γ V(next_state_t) and γλ A_{t+1}, or a
+        truncation also drops γ V(next_state_t).
 
     `python -m pytest submitted.py` runs the test on your estimator. `grade.py` can run the test only
     after you have repaired your estimator.
@@ -283,7 +284,7 @@ class EpisodeMemory:
 
 
 class PPOAgent:
-    """A PPO agent for one or several environments, driven by calls of `forward` and `backward`.
+    """A PPO agent for one or several environments, driven by calls to `forward` and `backward`.
 
     Args:
         obs_dim: The number of values in an observation.
@@ -414,8 +415,8 @@ class PPOAgent:
         If there are `episodes_per_update` episodes or more, call `update` and then empty `episodes`:
         the policy has changed, so they are not used again.
 
-        If the agent is not in training, fill and reset the memories as usual, because states may
-        need them, but add nothing to `episodes`.
+        If the agent is not in training, fill and reset the memories as usual, because states with w
+        > 1 are built from them, but add nothing to `episodes`.
         """
         # YOUR CODE HERE (about 15 lines)
         raise NotImplementedError(

@@ -191,6 +191,6 @@ def train_on_rollout(states, actions, rewards, is_not_done, prev_memory_states, 
     loss = -J_hat / rollout_length + value_loss / rollout_length - 0.01 * entropy
 
     # YOUR CODE HERE (about 3 lines)
-    raise NotImplementedError("train_on_rollout.step: take one step of opt with the gradient of only this loss")
+    raise NotImplementedError("train_on_rollout.step: take one step of opt, using the gradient of this loss only")
 
     return loss.detach().numpy()

@@ -19,7 +19,7 @@ STYLES = {
 }
 PRINTED_LINES = 12
 ONE_REASON = "Nothing could be graded, for one reason:"
-TO_WRITE = "Delete the stub's NotImplementedError when this is written:"
+TO_WRITE = "When you have written one of these parts, delete the stub's NotImplementedError in it:"
 STUB = re.compile(r"(?P<place>.+?) still raises the stub's NotImplementedError.*? \((?P<task>.*)\)", re.DOTALL)
 
 

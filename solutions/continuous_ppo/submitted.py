@@ -430,8 +430,8 @@ def anneal_learning_rate(
     Args:
         optimizer: `param_groups` is a list of dictionaries, each with "lr".
         interactions: Number of interactions so far.
-        total_interactions: Number of interactions in the whole training run. From then on, the rate
-            is 0, never negative.
+        total_interactions: Number of interactions in the whole training run. Once `interactions`
+            reaches it, the rate is 0, never negative.
         initial: The rate at the beginning.
     """
     # BEGIN SOLUTION anneal_learning_rate

@@ -172,7 +172,7 @@ plt.show()
 # %grade ReplayBuffer.store
 
 # %% actions-text [markdown]
-# ### Exercise: one action, or several?
+# ### Exercise: one action dimension, or several?
 #
 # In the course text, the array of the actions has the same shape as the array of the rewards. It
 # is reshaped when the critic needs it:
@@ -209,9 +209,9 @@ print("yours, action [ 0.5 -0.5]         :", joints.acts_buf[0], "of", list(join
 # ## 2 · Replay buffer: sampling
 #
 # Why not learn from the latest transitions? The optimizer assumes that a batch represents all the
-# data, but successive transitions are correlated. In one second the pendulum hangs on the left, in
-# the next on the right, and each time the network would forget the other side. Rows sampled at
-# random from a large buffer are nearly independent.
+# data, but successive transitions are correlated. One second the pendulum is on the left, the next
+# it is on the right, and each time the network would forget the other side. Rows sampled at random
+# from a large buffer are nearly independent.
 #
 # **Write `sample_batch`**: return `batch_size` *different* rows, each stored row with equal
 # probability, and the same rows of all five arrays. If fewer rows are stored, raise a ValueError.
@@ -382,9 +382,9 @@ plt.show()
 #
 # The cell draws 20,000 samples. On the left are paths for three values of $\theta$ and the same
 # $\sigma$. In the middle is the autocorrelation, which should lie near the dotted lines. On the
-# right, noise pushes points with inertia (`utils.PointMass`). Both kinds of noise have the *same*
-# variance; you see five paths of each kind, and how far the points get on average. Correlated
-# noise moves them further.
+# right, white noise (θ = 1) and correlated noise (θ = 0.15) push points with inertia
+# (`utils.PointMass`). Both have the *same* variance; you see five paths of each kind, and how far
+# the points get on average. Correlated noise moves them further.
 
 # %% noise
 SHOWN = {0.05: GREEN, 0.15: BLUE, 1.0: ORANGE}  # θ and its color
@@ -689,7 +689,7 @@ print(
 # ```python
 # guess = self.env.action_space.sample()     # a torque, from -2 to 2
 # ...
-# return np.clip(guess + shake, -1, 1)       # the actor's action takes the same line
+# return np.clip(guess + shake, -1, 1)       # the actor's action goes through this line, too
 # ```
 #
 # **What goes wrong?** How many of these actions are exactly -1 or 1? The cell draws 10,000 of
@@ -831,11 +831,10 @@ plt.show()
 # course text) and the 200 steps of the pendulum, this is two thirds of the true value.
 #
 # The *order* of the actions may still be correct. If the ends are spread over all states, the
-# effect is a smaller discount of $0.99\,(1 - 1/200) \approx 0.985$. And a trained pendulum is
-# upright when the time is up, where the remaining cost is near 0 anyway. It does go wrong if the
-# time limit is reached in states that are never visited earlier, for example at the far end of a
-# long path. There the critic learns that the best state reached so far is worth only one last
-# reward.
+# effect is a smaller discount of $0.99\,(1 - 1/200) \approx 0.985$. And when the time is up, a
+# trained pendulum is upright, so the remaining cost is near 0 anyway. It does go wrong if the time
+# limit is reached in states that are never visited earlier, for example at the far end of a long
+# path. There the critic learns that the best state reached so far is worth only one last reward.
 
 # %% critic-text [markdown]
 # ## 6 · One update: critic, then actor
@@ -1008,7 +1007,7 @@ print(
 # Now use your own actor, and a critic that is a known function instead of a network:
 # $Q(s, a) = -(a - 0.8 \sin 3s)^2$ (bright in the picture: large). In every state the actor should
 # climb to the top of the ridge, the dashed line. The arrows are $\nabla_a Q$, the direction in
-# which each action is pushed. The lines are your actor's actions after more and more calls of your
+# which each action is pushed. The lines are your actor's actions after more and more calls to your
 # `update_model`.
 #
 # The actor is never given the best action. It only learns, at its current action, in which
@@ -1076,8 +1075,8 @@ plt.show()
 #
 # The update $\theta' \leftarrow \tau \theta + (1 - \tau) \theta'$ is called **Polyak averaging**.
 # With $\tau = 0.005$, a target network covers half the distance to a fixed network in 138 updates,
-# because $(1 - 0.005)^{138} = 0.5$. It lags behind, but in return it never jumps. The average is
-# taken over the weights, one by one, not over the outputs of the networks.
+# because $(1 - 0.005)^{138} = 0.5$. It lags behind, but in return it never jumps. Each weight is
+# averaged separately with its target weight; the outputs of the networks are not averaged.
 #
 # The cell sets all weights of your networks by hand and calls `_target_soft_update` after each
 # setting. On the left, the weights jump from 0 to 1 and stay there; the target weights should lie
@@ -1409,8 +1408,8 @@ strip(frames)
 # - **climb**: actions at the wrong ends, $\mp 1$: check the sign of the actor's loss. Near 0: no
 #   gradient reaches the actor. Only one of the two is right: something has only one dimension.
 # - **follow**: does the actor's loss use the states of the batch?
-# - **all of it**: in the environment's units, the best action is 0.25 after the sign - and 0.75
-#   after the sign +. Look at `ActionNormalizer`, then at $y$ once more.
+# - **all of it**: in the environment's units, the best action is 0.25 if the sign is -1, and 0.75
+#   if it is +1. Look at `ActionNormalizer`, then at $y$ once more.
 #
 # The probes do not test the noise or the speed of the target networks. The pictures in sections 3
 # and 7 do.
@@ -1786,7 +1785,7 @@ print(f"{mean:.0f} ± {spread:.0f}, mean minus standard deviation: {mean - sprea
 # - **TD3** (Fujimoto et al. 2018, "Addressing function approximation error in actor-critic
 #   methods", arXiv 1802.09477): the target uses the smaller value of two critics; noise is added
 #   to the target action, so a narrow peak of the critic counts less; and the actor and the target
-#   networks are updated only every second time.
+#   networks are updated only at every second update of the critics.
 # - **SAC** (Haarnoja et al. 2018, "Soft actor-critic", arXiv 1801.01290): the policy is
 #   stochastic, and its entropy is added to the reward. The agent explores by sampling from its
 #   policy, so it needs no separate noise process.

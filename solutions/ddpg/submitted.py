@@ -121,8 +121,8 @@ class OUNoise:
     """Correlated noise from an Ornstein-Uhlenbeck process.
 
     One time step is x ← x + θ(μ - x) + σε with ε ~ N(0, 1), independent in each dimension. In the
-    long run its mean is μ, its variance is σ²/(θ(2 - θ)), and the correlation of two successive
-    samples is 1 - θ. With θ = 1, it is white noise.
+    long run, the mean of x is μ, its variance is σ²/(θ(2 - θ)), and the correlation of two
+    successive samples is 1 - θ. With θ = 1, it is white noise.
 
     Args:
         size: A.
@@ -247,8 +247,8 @@ class DDPGAgent:
         ou_noise_theta, ou_noise_sigma: θ and σ of the noise.
         gamma: γ, the discount.
         tau: τ, the rate of the target updates.
-        initial_random_steps: The number of steps at the beginning with random actions and without
-            updates.
+        initial_random_steps: N. Actions are random while `total_step` < N; updates start when
+            `total_step` > N.
         seed: The seed of the agent's own generator; the weights come from torch's generator.
 
     Attributes:

@@ -240,9 +240,9 @@ print(f"last reward {last_reward:.1f}")
 # `old_logits`, `action`, `return_or_advantage`, `returns`, `ppo_clip`. Each loss uses the arguments
 # that it needs and accepts the rest as `**kwargs`.
 #
-# The cell trains for two collections. Each has four rollouts of 20 steps, so 80 rows. With 30 rows
-# each, an epoch has three minibatches. Two collections of two epochs give $2 \cdot 2 \cdot 3 = 12$
-# losses.
+# The cell trains for two collections. Each has four rollouts of 20 steps, so 80 rows. With
+# minibatches of 30 rows, an epoch has three (the last one has 20 rows). Two collections of two
+# epochs give $2 \cdot 2 \cdot 3 = 12$ losses.
 #
 # `%grade` below the cell leaves out the minibatches, because their checks use a value network.
 # Section 6 grades them. Until then, the number of actor losses here shows whether you use them all.
@@ -594,8 +594,8 @@ experiment(
 # so that the learning rate need not depend on the scale of the rewards. The policy loss treats
 # advantages as data: they carry no gradient.
 #
-# In the cell, $V(s) = s$. The errors are 1, 0 and 2, so the value loss is $5 / 3 = 1.667$. Before
-# they are standardized, the advantages are 1, 0, 2, 1.
+# In the cell, $V(s) = s$. In the first batch, the errors are 1, 0 and 2, so the value loss is $5 /
+# 3 = 1.667$. In the second batch, the advantages are 1, 0, 2, 1 before they are standardized.
 
 # %% critic
 value_net = nn.Linear(1, 1)
