@@ -634,15 +634,6 @@ return_without_bootstrap = altered(
     source="student code",
 )
 
-bootstrap_lost_by_any_end = altered(
-    "train_on_rollout.policy",
-    {
-        "G_next = V_next = state_values[:, -1].detach() * is_not_done[:, -1]": ""
-        "G_next = V_next = state_values[:, -1].detach() * is_not_done.prod(dim=1)"
-    },
-    hint="If a game ended in the middle of the rollout, is a game going on after the last column?",
-)
-
 bootstrap_of_the_last_action = altered(
     "train_on_rollout.policy",
     {

@@ -209,7 +209,9 @@ def reached(agent: nn.Module, state: tuple[Tensor, Tensor], output: Tensor) -> l
         return []
     given = ("h of prev_state", "c of prev_state")
     places = [*agent.named_parameters(), *zip(given, state, strict=True)]
-    gradients = torch.autograd.grad(output.sum(), [value for _, value in places], retain_graph=True, allow_unused=True)
+    # Weights, because a plain sum of a softmax is 1, whatever goes into it.
+    weighted = (output.flatten() * torch.arange(1.0, output.numel() + 1)).sum()
+    gradients = torch.autograd.grad(weighted, [value for _, value in places], retain_graph=True, allow_unused=True)
     found = {
         name.partition(".")[0]
         for (name, _), gradient in zip(places, gradients, strict=True)
