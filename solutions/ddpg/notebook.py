@@ -976,7 +976,7 @@ def by_hand(c=5.0, m=0.0, c_target=9.5, m_target=0.5, times=1):
 def compare(lines):
     """Print name, found value and expected value on each line."""
     for name, found, expected in lines:
-        print(f"{name:34} found {float(found):7.3f}   expected {expected:7.3f}")
+        print(f"{name:34} found {torch.as_tensor(found).item():7.3f}   expected {expected:7.3f}")
 
 
 agent, (actor_loss, critic_loss) = by_hand()

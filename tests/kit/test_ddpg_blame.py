@@ -55,7 +55,7 @@ def lost(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lost]:
 @pytest.mark.parametrize(
     "edits",
     [
-        {"self.actor_optimizer.step()": "self.actor_optimizer.step()"},
+        {"self.actor_optimizer.step()": "self.actor_optimzer.step()"},
         {"        self._target_soft_update()\n": "        self.target_soft_update()\n"},
         {"-self.critic(state, self.actor(state)).mean()": "-self.critic(self.actor(state)).mean()"},
         {"return actor_loss.detach(), critic_loss.detach()": "return 1 / 0"},

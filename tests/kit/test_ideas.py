@@ -64,7 +64,7 @@ def test_a_check_is_held_to_its_mistake(toy: Path) -> None:
     """Catches: a check that looks proven because it fails for other mistakes than those of its own idea."""
     change(toy, 'test_default_scale = ["other_default"]', 'test_default_scale = ["scale_ignored"]')
     faults, lines = prove(toy)
-    assert faults == ["hidden/test_default_scale is there for the mistake scale_ignored and does not catch it"]
+    assert faults == ["hidden/test_default_scale should catch the mistake scale_ignored but does not"]
     assert not [line for line in lines if "checks catch the mistakes" in line]
 
 
@@ -83,10 +83,10 @@ def test_a_mistake_means_each_of_its_places(toy: Path) -> None:
     placed = '\n\nfrom grader.proof.catalogue import placement\n\n\n@placement("other_default", "as a factor")\n'
     mistakes.write_text(mistakes.read_text() + placed + "def another(values, scale=1.0):\n    return 0.0\n", encoding="utf-8")
     change(toy, 'test_spread = ["smallest_forgotten"]', 'test_spread = ["other_default, as a factor"]')
-    assert [fault for fault in prove(toy)[0] if "is there for" in fault] == []
+    assert [fault for fault in prove(toy)[0] if "should catch" in fault] == []
     change(toy, 'test_spread = ["other_default, as a factor"]', 'test_spread = ["other_default"]')
-    (fault,) = [fault for fault in prove(toy)[0] if "is there for" in fault]
-    assert fault == "visible/test_spread is there for the mistake other_default and does not catch it"
+    (fault,) = [fault for fault in prove(toy)[0] if "should catch" in fault]
+    assert fault == "visible/test_spread should catch the mistake other_default but does not"
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_verify_has_a_fault_and_says_no_more_than_that(
     """Catches: a proof that counts as done for `release` although a check misses what it is there for."""
     change(toy, 'test_default_scale = ["other_default"]', 'test_default_scale = ["scale_ignored"]')
     assert command_line("verify", "toy", "--quick", "--workers", "1", root=toy) == 1
-    fault = "hidden/test_default_scale is there for the mistake scale_ignored and does not catch it"
+    fault = "hidden/test_default_scale should catch the mistake scale_ignored but does not"
     assert f"FAULT toy: {fault}" in capsys.readouterr().out
     assert find_gaps(AssignmentFiles(toy, "toy")) == [f"the last `verify` found 1 fault, the first: {fault}"]
 
@@ -129,4 +129,4 @@ def test_records_hold_checks_to_their_mistakes(toy: Path) -> None:
     assert [line for line, fault in verify(toy, "toy", ProofOptions(quick=True, anew=True)) if fault] == []
     assert find_gaps(home) == []
     change(toy, 'test_default_scale = ["other_default"]', 'test_default_scale = ["scale_ignored"]')
-    assert find_gaps(home) == ["hidden/test_default_scale is there for the mistake scale_ignored and does not catch it"]
+    assert find_gaps(home) == ["hidden/test_default_scale should catch the mistake scale_ignored but does not"]

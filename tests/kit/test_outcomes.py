@@ -240,7 +240,7 @@ def test_pieces_need_only_be_written(built_toy: Path, tmp_path: Path) -> None:
     for text, told in (
         (solution + "\n\ndef spread(values):\n    return -1.0\n", "failed"),
         (solution + stub[stub.index("def spread") :], "not run: first spread must be written"),
-        (stub, "not written yet"),
+        (stub, "needs your code"),
     ):
         path.write_text(text, encoding="utf-8")
         check = grade(home, path).checks[-1]

@@ -225,7 +225,7 @@ def test_points_that_do_not_add_up_are_told(toy: Path, edit) -> None:
         ("import math\n", PLACED_NOWHERE, "other: placement needs the name of a mistake above it, and the place"),
         ('@mistake("total", hint="What is', '@mistake("sum", hint="What is', "begins_with_one: there is no question 'sum'"),
         ("def product(values)", "def product(numbers)", "product: the solution's total takes (values), this one is (numbers)"),
-        ('{" * scale": ""}', '{" * skale": ""}', "scale_ignored: ' * skale' stands 0 times in the solution"),
+        ('{" * scale": ""}', '{" * skale": ""}', "scale_ignored: ' * skale' occurs 0 times in the solution"),
         (
             '{" * scale": ""}',
             '{" * scale": " *"}',
