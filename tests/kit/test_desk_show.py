@@ -167,7 +167,7 @@ def test_nan_and_infinity(shown) -> None:
 
 
 def test_colors(shown, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal the map is colored; with NO_COLOR, and where there is no terminal, it is written with characters."""
+    """In a terminal, the map has colors. With NO_COLOR, or without a terminal, it consists of characters."""
     monkeypatch.delenv("NO_COLOR", raising=False)
     pair = {"values": tensor([1.0, 2.0])}, {"values": tensor([1.0, 3.0])}
     colored = shown(*pair, color_system="truecolor", force_terminal=True)
