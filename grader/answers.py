@@ -87,7 +87,7 @@ class SuiteAnswers:
     Attributes:
         seed: The seed of the cases.
         cases: The cases by name.
-        stub: Fingerprints of the stub's functions (see `worker.hash_functions`).
+        stub: Fingerprints of the stub's functions (see `sandbox.definitions`).
         released: Their fingerprints in earlier stubs, which students may still have.
     """
 

@@ -9,7 +9,7 @@ import importlib.metadata
 import platform
 import re
 import symtable
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeVar
 from grader import answers
 from grader.answers import Case
 from grader.assignment import AssignmentFiles
+from grader.sandbox.definitions import DEFINITIONS, hash_definition
 
 LIBRARIES = ("torch", "numpy", "gymnasium", "pytest", "safetensors")
 KIT = Path(__file__).parent
@@ -148,12 +149,25 @@ class CheckIngredients(NamedTuple):
 
 
 def hash_checks(home: AssignmentFiles, suites: tuple[str, ...]) -> dict[str, str]:
-    """Return the digest of each check, by its id without parameters; see `list_check_ingredients`."""
-    return {check: about.digest for check, about in list_check_ingredients(home, suites).items()}
+    """Return the hash of each check and of the stub, by the check's id without parameters; see `list_check_ingredients`."""
+    stub = str(sorted((name, sorted(every)) for name, every in read_stub(home, suites).items()))
+    return {check: hash_parts([about.digest, stub]) for check, about in list_check_ingredients(home, suites).items()}
+
+
+def read_stub(home: AssignmentFiles, suites: tuple[str, ...]) -> dict[str, frozenset[str]]:
+    """Return, for each of the stub's functions, the fingerprints that mean that it is unwritten."""
+    stored = [answers.read_answers(home.answers[suite], home.assignment.name).unwritten() for suite in suites]
+    names = {name for unwritten in stored for name in unwritten}
+    return {name: frozenset().union(*(unwritten.get(name, ()) for unwritten in stored)) for name in names}
+
+
+def list_unwritten(text: str, stub: Mapping[str, frozenset[str]]) -> list[str]:
+    """Return the functions and classes of a submission that are still those of the stub (see `read_stub`)."""
+    return sorted(name for name, own in _parsed(text).fingerprints.items() if own in stub.get(name, ()))
 
 
 def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> dict[str, CheckIngredients]:
-    """Return everything that decides a check except the submission, by check id without parameters.
+    """Return everything that decides a check except the submission and the stub, by check id without parameters.
 
     - the function, and everything that it uses from its file, views, drivers and the code that
       these share
@@ -171,8 +185,7 @@ def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> di
     found: dict[str, CheckIngredients] = {}
     for suite in suites:
         stored = answers.read_answers(home.answers[suite], home.assignment.name)
-        stub = sorted((name, sorted(every)) for name, every in stored.unwritten().items())
-        cases, given = stored.cases, hash_parts([*support, str(stub)])
+        cases, given = stored.cases, hash_parts(support)
         prints = {name: _of_case(case) for name, case in cases.items()}
         checks = _module(home.checks[suite])
         for name in checks.statements:
@@ -304,10 +317,12 @@ class ParsedModule:
         effects: Statements that do more than define names when the file is imported, or that pytest uses by itself.
         imports: The modules that it imports.
         at_import: The code that each statement runs at import, and that could fail, whether reached or not.
+        fingerprints: Those of its functions and classes, as `hash_functions` finds them.
     """
 
     def __init__(self, text: str) -> None:
         self.at_import: list[str] = []
+        self.fingerprints: dict[str, str] = {}
         self.statements: dict[str, list[ParsedStatement]] = {}
         self.effects: list[ParsedStatement] = []
         self.imports: list[str] = []
@@ -324,6 +339,8 @@ class ParsedModule:
                 self.statements.setdefault(name, []).append(_statement(node.lineno, code))
             if part.has_effect:
                 self.effects.append(_statement(node.lineno, part.code))
+            if isinstance(node, DEFINITIONS):
+                self.fingerprints[node.name] = _fingerprint("\n".join(lines[node.lineno - 1 : node.end_lineno]))
 
     def all_statements(self) -> list[ParsedStatement]:
         """Return every statement that defines a name or has an effect."""
@@ -355,6 +372,11 @@ class ParsedModule:
 
 
 _parsed = lru_cache(16)(ParsedModule)
+
+
+@cache
+def _fingerprint(text: str) -> str:
+    return hash_definition(text.split("\n"))
 
 
 class StatementCode(NamedTuple):
@@ -422,7 +444,7 @@ def _run_text(node: ast.stmt) -> tuple[str, ...]:
 
 def _defined(node: ast.stmt) -> Iterator[tuple[str, str]]:
     """Yield each name that a statement defines, with the defining code."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    if isinstance(node, DEFINITIONS):
         yield node.name, ast.unparse(node)
     elif isinstance(node, ast.Import):
         for alias in node.names:
@@ -491,16 +513,15 @@ def _has_effect(node: ast.stmt, parts: list[ast.AST], ours: set[str]) -> bool:
         return True  # otherwise it would be useless
     if any(PYTEST_USES.match(name) for name, _ in _defined(node)):
         return True
-    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
-        if any(isinstance(part, definitions) for part in parts):
-            return True  # defined under a condition
+    parts_define = any(isinstance(part, (*DEFINITIONS, ast.Import, ast.ImportFrom)) for part in parts)
+    if parts_define and not isinstance(node, DEFINITIONS):
+        return True  # defined under a condition
     return any(_acts(part, ours) for part in parts)
 
 
 def _acts(node: ast.AST, ours: set[str]) -> bool:
     """Return whether running this part may do more than make a value: call something, or change something else."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    if isinstance(node, DEFINITIONS):
         return not all(_harmless(decorator, ours) for decorator in node.decorator_list)
     if isinstance(node, ast.Call):
         return not _harmless(node, ours)

@@ -29,8 +29,8 @@ from grader.proof.pairs import record_pairs
 from grader.proof.pool import TrialPool
 from grader.proof.trials import record_mistakes
 from grader.report.model import write_atomically
+from grader.sandbox.definitions import hash_functions
 from grader.sandbox.wire import ValueRefused
-from grader.sandbox.worker import hash_functions
 
 WORTH_A_WORKER = 8  # mistakes per worker: starting a copy of the grader costs as much as trying some mistakes
 DEFAULT_SEED = 1

@@ -16,7 +16,7 @@ from grader.authoring.build import render_notebook
 from grader.authoring.recipes import cook_case, load_recipes, same_inputs
 from grader.authoring.stub import make_stub
 from grader.proof.catalogue import Variant, load_catalogue
-from grader.sandbox.worker import hash_functions
+from grader.sandbox.definitions import hash_functions
 
 
 class StaleFile(NamedTuple):

@@ -94,12 +94,14 @@ def require_proven(root: Path, options: argparse.Namespace) -> None:
         UsageError: If it is stale or not proven; the message ends with the next command.
     """
     from grader.assignment import AssignmentFiles, UsageError
+    from grader.authoring.staleness import list_stale_files
     from grader.proof.standing import find_gaps
 
     name = options.name
-    gaps = find_gaps(AssignmentFiles(root, name))
+    home = AssignmentFiles(root, name)
+    gaps = find_gaps(home)
     if gaps and not options.unproven:
-        build = f"`python -m grader build {name}`, then " if any("is stale" in gap for gap in gaps) else ""
+        build = f"`python -m grader build {name}`, then " if any(list_stale_files(home)) else ""
         commands = f"{build}`python -m grader verify --quick {name}`, which takes minutes"
         raise UsageError(f"nothing was written: {'; '.join(gaps)}. Next: {commands}; or add --unproven to pack a draft")
     if gaps:

@@ -374,11 +374,11 @@ def describe_fact(name: str, value: Any, answer: Any) -> list[str]:
 
 
 def _describe_returned(facts: Any, answer: Any, text: str) -> str:
-    """Return the text of a difference, or what was returned if a driver could find nothing in it."""
-    if not text.endswith("is missing") or not isinstance(facts, dict) or not isinstance(said := facts.get("returned"), str):
+    """Return the text of a difference, or what was returned if a driver could not find everything in it."""
+    if not isinstance(facts, dict) or not isinstance(answer, dict) or answer.keys() <= facts.keys():
         return text
-    expected = answer.get("returned") if isinstance(answer, dict) else None
-    if said == expected:
+    said, expected = facts.get("returned"), answer.get("returned")
+    if not isinstance(said, str) or said == expected:
         return text
     if said.startswith("NoneType"):
         return "returned None: is a `return` missing?"

@@ -156,6 +156,7 @@ class RecordKeys:
             *_libraries(),
             str(home.assignment.hints),
         ]
+        self._stub = fingerprints.read_stub(home, SUITES)
         shows: dict[str, list[str]] = defaultdict(list)
         for suite in SUITES:
             for entry in mistakes[suite].values():
@@ -184,6 +185,7 @@ class RecordKeys:
         ]
         texts = self._texts(task)
         about = [task.id, str(task.thorough), *task.mistake, str(len(task.whole))]
+        about += fingerprints.list_unwritten(task.submission, self._stub)
         if task.processor:
             about += [task.processor, str(MARGIN)]
         if any(names_accelerator(text.encode()) for text in texts):  # in any function: it changes the behavior of torch

@@ -116,7 +116,7 @@ class LinearLayers:
         """Add the layers of which only the weights were used, such as `state @ layer.weight.T + layer.bias`.
 
         For one row, the gradient of a layer's weights is the outer product of the gradient of its bias and its input. So the
-        input follows from both. Layers are then in the order in which the network declares them.
+        input follows from both. If there are such layers, all are then in the order in which the network declares them.
 
         Args:
             result: What the network returned, `[B, ...]`, with its graph.
@@ -134,12 +134,13 @@ class LinearLayers:
                 if weight is not None and bias is not None and bias.any():
                     unit = bias.abs().argmax()
                     came[id(layer)].append(weight[unit] / bias[unit])
-        for layer in uncalled:
-            if len(came[id(layer)]) == len(result):
-                rows = torch.stack(came[id(layer)])
-                self.passed.append((layer, rows, nn.functional.linear(rows, layer.weight, layer.bias).detach()))
-        places = {id(layer): place for place, layer in enumerate(self.layers)}
-        self.passed.sort(key=lambda entry: places[id(entry[0])])
+        used = [layer for layer in uncalled if len(came[id(layer)]) == len(result)]
+        for layer in used:
+            rows = torch.stack(came[id(layer)])
+            self.passed.append((layer, rows, nn.functional.linear(rows, layer.weight, layer.bias).detach()))
+        if used:
+            places = {id(layer): place for place, layer in enumerate(self.layers)}
+            self.passed.sort(key=lambda entry: places[id(entry[0])])
 
 
 def with_numbers(network: nn.Module, number_of: int) -> nn.Module:

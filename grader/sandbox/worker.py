@@ -5,11 +5,9 @@ Nothing here decides anything. Whatever this process says is a claim that the ju
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import difflib
 import errno
-import hashlib
 import importlib.util
 import io
 import linecache
@@ -27,6 +25,7 @@ from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 from grader.sandbox import arguments, cells, entered, lazy, operands, probes, substitutes, variables, zips
+from grader.sandbox.definitions import hash_functions
 from grader.sandbox.libraries import IMPORTED_LATE
 
 MAX_MESSAGE = 4_000
@@ -271,20 +270,6 @@ def probe_worker(request: dict[str, Any]) -> dict[str, Any]:
         "status": "ok",
         "facts": probes.run_probes(request["judge"], request["secrets"], request["outside"], request["open"]),
     }
-
-
-def hash_functions(source: bytes | str) -> dict[str, str]:
-    """Return a hash of every top-level function and class: its text without comments, blank lines and indentation."""
-    tree = ast.parse(source)
-    text = source if isinstance(source, str) else source.decode("utf-8", "replace")
-    lines = re.split(r"\r\n|\r|\n", text)  # as Python counts lines; str.splitlines knows more kinds
-    result = {}
-    for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
-            body = [line.strip() for line in lines[node.lineno - 1 : node.end_lineno]]
-            kept = "\n".join(line for line in body if line and not line.startswith("#"))
-            result[node.name] = hashlib.sha256(kept.encode()).hexdigest()[:16]
-    return result
 
 
 def call_driver(request: dict[str, Any], say: Callable[[Any], Any] | None = None) -> dict[str, Any]:

@@ -13,12 +13,13 @@ import pytest
 
 from grader import answers, fingerprints
 from grader.assignment import SUITES, AssignmentFiles, list_assignments
-from grader.authoring.build import build
+from grader.authoring.build import BuildOptions, build
 from grader.proof import records
 from grader.proof.catalogue import load_catalogue
 from grader.proof.records import Record, RecordKeys
 from grader.proof.trials import TrialTask
 from grader.proof.verify import ProofOptions, verify
+from grader.sandbox.definitions import hash_functions
 from grader.sandbox.entered import IMPORTED
 
 pytestmark = pytest.mark.recorded
@@ -418,6 +419,29 @@ def test_a_docstring_decides_about_no_trial_unless_it_is_read(toy: Path) -> None
     assert fallen(toy, lambda: edit(toy / DRIVERS, '"""Call it."""', '"""Call it once."""')) == set()
     edit(toy / DRIVERS, '{"total": submitted.total(values)}', '{"total": submitted.total(values), "said": total.__doc__}')
     assert fallen(toy, lambda: edit(toy / DRIVERS, '"""Call it once."""', '"""Call it."""')) == {"total", "all"}
+
+
+def test_a_docstring_of_the_stub_decides_about_no_trial(toy: Path) -> None:
+    """Catches: a better word in a stub, for which every mistake of the assignment is tried again."""
+    solution = toy / "solutions" / "toy" / "submitted.py"
+
+    def change() -> None:
+        edit(solution, "Return the sum of all values.", "Return the sum of the values.")
+        build(toy, "toy", BuildOptions(mistakes=False))
+
+    assert fallen(toy, change) == set()
+
+
+def test_a_function_that_the_stub_has_decides_about_its_trial(toy: Path) -> None:
+    """Catches: the record of a mistake that became the stub, whose checks are "not started" and no longer fail."""
+    mistake = SUBMISSION.replace("def total(values):\n    return helper(values)\n", "def total(values):\n    return 0\n")
+    assert mistake != SUBMISSION
+    before = keys(toy, mistake)
+    for path in (toy / "tests").glob("*/answers/toy.json"):
+        stub = answers.read_answers(path, "toy").stub["total"]
+        edit(path, stub, hash_functions(mistake)["total"])
+    after = keys(toy, mistake)
+    assert {name for name in before if before[name] != after[name]} == set(before)
 
 
 def test_a_driver_that_reads_the_text_depends_on_comments(toy: Path) -> None:
