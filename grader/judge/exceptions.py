@@ -189,9 +189,9 @@ MEANINGS: tuple[tuple[str, str], ...] = (
         "With dim=, {0} returns two things, values and indices: take `.values`.",
     ),
     (
-        r"^'(?!Tensor'|Parameter'|NoneType'|ndarray'|Generator'|list'|tuple'|dict'|str'|int'|float'|bool'|module')"
-        r"([A-Z]\w+)' object has no attribute '([a-z_]\w*)'$",
-        "Is `{1}` set before this line, spelled in the same way, and, if it is a method, indented inside the class {0}?",
+        r"'(bool|int|float|numpy\.bool_?|numpy\.float64|numpy\.float32|numpy\.int64)' object is not subscriptable"
+        r"|invalid index to scalar variable",
+        "This is a single value, not a list or an array: it has no entries to choose from.",
     ),
     (
         r"'numpy.random._generator.Generator' object has no attribute '(randn|rand|randint|random_sample|seed)'",
@@ -211,6 +211,11 @@ RETURNED = {
     ".step(": ("5", "env.step() of gymnasium returns five values: observation, reward, terminated, truncated, info."),
     ".reset(": ("2", "env.reset() of gymnasium returns two values: observation, info."),
 }
+ATTRIBUTE = re.compile(
+    r"^'(?!Tensor'|Parameter'|NoneType'|ndarray'|Generator'|list'|tuple'|dict'|str'|int'|float'|bool'|module')"
+    r"([A-Z]\w*)' object has no attribute '([a-z_]\w*)'|^module '[\w.]+' has no attribute '\w+'"
+)
+UNDEFINED = re.compile(r"^name '\w+' is not defined|^cannot access local variable|referenced before assignment")
 PATTERNS = [(re.compile(pattern, re.DOTALL), sentence) for pattern, sentence in MEANINGS]
 
 
@@ -221,7 +226,7 @@ def explain_exception(details: dict[str, Any]) -> str:
         details: The details of a reply. They come from a process that runs student code, so do not trust their types.
     """
     message = str(details.get("message", ""))
-    lines = [*_explain_unpacking(message, details)]
+    lines = [*_explain_unpacking(message, details), *_explain_missing_name(message, details)]
     for pattern, sentence in PATTERNS:
         if found := pattern.search(message):
             lines.append(sentence.format(*(group[:MAX_TEXT] for group in found.groups(default=""))))
@@ -239,6 +244,24 @@ def _explain_unpacking(message: str, details: dict[str, Any]) -> Iterable[str]:
         known = [sentence for call, (count, sentence) in RETURNED.items() if call in text and got in (None, count)]
         right = f"{got} values" if got else "a different number of values"
         yield known[0] if known else f"The left side has {expected} names, and the right side has {right}."
+
+
+def _explain_missing_name(message: str, details: dict[str, Any]) -> Iterable[str]:
+    closest = details.get("closest")
+    other = closest[:MAX_TEXT] if isinstance(closest, str) else ""
+    if (found := ATTRIBUTE.search(message)) is None:
+        if other and UNDEFINED.search(message):
+            yield f"Did you mean `{other}`?"
+        return
+    owner, name = (group and group[:MAX_TEXT] for group in found.groups())
+    if owner and details.get("foreign") is not True:
+        method = f"if it is a method, indented inside the class {owner}"
+        there = f" There is `{other}`." if other else ""
+        yield f"Is `{name}` set before this line, spelled in the same way, and, {method}?{there}"
+    elif other:
+        yield f"Did you mean `{other}`?"
+    elif owner:
+        yield f"The class {owner} is not in your file: which attributes does its documentation name?"
 
 
 def _read_operands(operands: Any) -> Iterable[str]:

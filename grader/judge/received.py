@@ -53,7 +53,7 @@ def choose_call(question: Question, calls: Sequence[tuple[str, dict[str, Any]]])
     """Return the call that a question is about: the last one of its function or method, or else the last one of any.
 
     Args:
-        calls: As `Sandbox.list_arguments` returns them.
+        calls: As `Sandbox.explain` returns them.
     """
     of_class = [call for call in calls if call[0].partition(".")[0] == question.function]
     methods = question.id.split(".")[1:]

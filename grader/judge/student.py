@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from collections.abc import Callable, Set
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,7 @@ from grader.judge.origin import NotebookOrigin
 from grader.judge.received import ReceivedCall, choose_call, describe_call
 from grader.judge.views import Stored
 from grader.report.model import Cause, LeaderboardEntry, Outcome
-from grader.sandbox.reply import Part, Reply, SandboxFault
+from grader.sandbox.reply import CallExplanation, Part, Reply, SandboxFault
 
 if TYPE_CHECKING:
     from grader.sandbox import Sandbox
@@ -30,6 +31,7 @@ MAX_CURVES, MAX_POINTS = 8, 500  # of a check, and of a curve
 MAX_VALUE = 1e12  # nothing beyond can be drawn, nor is it the result of anything
 MAX_ENTRIES = 4  # of a check on the leaderboard
 EXPLAINING_SECONDS = 2.0  # of a call that decides nothing
+KEEPS = "\nIt is right if nothing was called before: what does your code keep from earlier calls?"
 
 
 @dataclass(frozen=True)
@@ -329,41 +331,62 @@ class SubmissionUnderTest:
             self.tried = replace(
                 self.tried, case=case, compared=Comparison(forms, drop_large_arrays(got), rtol, atol, exact_dtype)
             )
-        text = difference(expected, got, rtol, atol, exact_dtype)
-        if text and all(difference(form, got, rtol, atol, exact_dtype) for form in forms[1:]):
+
+        def differs(form: Any, found: Any) -> str | None:
+            return difference(form, found, rtol, atol, exact_dtype)
+
+        def is_right(other: Any) -> bool:
+            with contextlib.suppress(Exception):
+                found = view(other) if view else other
+                return not all(differs(form, found) for form in forms)
+            return False
+
+        text = differs(expected, got)
+        if text and all(differs(form, got) for form in forms[1:]):
             text = _describe_returned(facts, case.answer, text) + "".join(
                 f"\n{line}"
                 for name in also_show
                 if name in facts
                 for line in describe_fact(name, facts[name], case.answer[name])
             )
-            self.fail(case, text, WrongAnswerEvidence(case.name, expected, got, also, Tolerance(rtol, atol, exact_dtype)))
+            evidence = WrongAnswerEvidence(case.name, expected, got, also, Tolerance(rtol, atol, exact_dtype))
+            self.fail(case, text, evidence, is_right=is_right)
 
-    def fail(self, case: Case, text: str, evidence: Evidence | None = None, cause: Cause = Cause.WRONG_ANSWER) -> NoReturn:
+    def fail(
+        self,
+        case: Case,
+        text: str,
+        evidence: Evidence | None = None,
+        cause: Cause = Cause.WRONG_ANSWER,
+        is_right: Callable[[Any], bool] | None = None,
+    ) -> NoReturn:
         """Fail the check with the text and the case's inputs.
 
         Args:
             evidence, cause: See `CheckFailed`.
+            is_right: Whether other facts of the same call would have passed.
         """
-        received = self._ask_what_was_received()
+        explained = self._explain_call()
+        received = choose_call(self._question, explained.arguments)
+        if is_right and any(map(is_right, explained.alone)):
+            text += KEEPS
         if self.tried:
             self.tried = replace(self.tried, case=case, said=text, received=received)
         evidence = evidence or Evidence({"case": case.name, "said": text})
         called = describe_call(case, self._question, received)
         raise CheckFailed(Outcome.FAILED, "\n".join([text, *called]), self.printed, cause, evidence)
 
-    def _ask_what_was_received(self) -> ReceivedCall | None:
-        """Return the arguments of the last call if the report should show them: only for the first failure of a question."""
+    def _explain_call(self) -> CallExplanation:
+        """Return what explains the last call, if the report should: only for the first failure of a question."""
         tried, question = self.tried, self._question
         if not (self._explains and tried and self._submission) or question.id in self._shared.explained:
-            return None
+            return CallExplanation([], [])
         self._shared.explained.add(question.id)
         try:
             seconds = min(self._clock.limit(question), EXPLAINING_SECONDS)
-            calls = self._sandbox.list_arguments(tried.driver, tried.inputs, self._submission, seconds, self._seed)
+            return self._sandbox.explain(tried.driver, tried.inputs, self._submission, seconds, self._seed)
         except (CheckNotRun, SandboxFault):
-            return None
-        return choose_call(question, calls)
+            return CallExplanation([], [])
 
 
 def describe_fact(name: str, value: Any, answer: Any) -> list[str]:

@@ -6,6 +6,7 @@ tests/views/NAME.py, which its suites import as `views`.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -125,12 +126,24 @@ def aligned(*names: str) -> View:
             distinct = {str(value) for values in given for value in values}
             seen[f"every minibatch has the same {name}"] = listed = all(values == given[0][: len(values)] for values in given)
             seen[f"{name} comes from other rows"] = others = len(distinct) <= len(found)
-            if not (current or listed or others):
+            if _are_standardized(given):  # by whatever rows chance has put together
+                seen[f"every minibatch has its own mean and deviation of {name} taken out"] = True
+            elif not (current or listed or others):
                 # Facts that are not true are not evidence of anything.
                 seen[f"{name} given to the loss for row"] = [found[row] for row in sorted(found)]
         return seen
 
     return view
+
+
+def _are_standardized(batches: Sequence[Any]) -> bool:
+    """Return whether the numbers of each batch have the mean 0 and the standard deviation 1, but for those of one number."""
+    with contextlib.suppress(TypeError, ValueError):
+        several = [np.asarray(values, np.float64) for values in batches if np.size(values) > 1]
+        deviations = [(values.std(), values.std(ddof=1)) for values in several]
+        near_one = (any(abs(deviation - 1) < 1e-3 for deviation in both) for both in deviations)
+        return bool(several) and all(abs(values.mean()) < 1e-3 for values in several) and all(near_one)
+    return False
 
 
 def shuffled(collections: Sequence[int], epochs: int) -> View:

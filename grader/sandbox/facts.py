@@ -72,12 +72,25 @@ def quietly() -> Iterator[None]:
         yield
 
 
+class Beforehand:
+    """Calls on other data, before the one that counts.
+
+    Attributes:
+        left_out: How many were not made; None where they are made.
+    """
+
+    left_out: int | None = None
+
+
 def call_beforehand(call: Callable[[], Any]) -> None:
     """Make a call on other data, before the one that counts: nothing of it may be kept.
 
-    Not while somebody debugs: they want to stop in the call that counts, and to see what is printed.
+    Not while somebody debugs: they want to stop in the call that counts, and to see what is printed. Nor where it is asked
+    what the other call is without it.
     """
-    if sys.gettrace() is None:
+    if Beforehand.left_out is not None:
+        Beforehand.left_out += 1
+    elif sys.gettrace() is None:
         with quietly():
             call()
 
@@ -115,32 +128,42 @@ class LinearLayers:
     def add_uncalled(self, result: Any) -> None:
         """Add the layers of which only the weights were used, such as `state @ layer.weight.T + layer.bias`.
 
-        For one row, the gradient of a layer's weights is the outer product of the gradient of its bias and its input. So the
-        input follows from both. If there are such layers, all are then in the order in which the network declares them.
+        If there are such layers, all are then in the order in which the network declares them.
 
         Args:
             result: What the network returned, `[B, ...]`, with its graph.
         """
         called = {id(layer) for layer, _, _ in self.passed}
         uncalled = [layer for layer in self.layers if id(layer) not in called and layer.bias is not None]
-        if not uncalled or not isinstance(result, Tensor) or not result.requires_grad or not result.ndim:
+        if not isinstance(result, Tensor) or not result.ndim:
             return
-        came: dict[int, list[Tensor]] = {id(layer): [] for layer in uncalled}
-        for row in result.reshape(len(result), -1):
-            output = (row * torch.arange(1.0, row.numel() + 1)).sum()
-            for layer in uncalled:
-                pair = [layer.weight, layer.bias]
-                weight, bias = torch.autograd.grad(output, pair, retain_graph=True, allow_unused=True)
-                if weight is not None and bias is not None and bias.any():
-                    unit = bias.abs().argmax()
-                    came[id(layer)].append(weight[unit] / bias[unit])
-        used = [layer for layer in uncalled if len(came[id(layer)]) == len(result)]
-        for layer in used:
-            rows = torch.stack(came[id(layer)])
-            self.passed.append((layer, rows, nn.functional.linear(rows, layer.weight, layer.bias).detach()))
-        if used:
+        added = [(layer, came) for layer in uncalled if (came := find_input(layer.weight, layer.bias, result)) is not None]
+        self.passed += [(layer, came, nn.functional.linear(came, layer.weight, layer.bias).detach()) for layer, came in added]
+        if added:
             places = {id(layer): place for place, layer in enumerate(self.layers)}
             self.passed.sort(key=lambda entry: places[id(entry[0])])
+
+
+def find_input(weight: Tensor, bias: Tensor, result: Tensor) -> Tensor | None:
+    """Return what went into a linear function of which only the parameters are known, `[B, in]`; None if it was not used.
+
+    For one row, the gradient of the weights is the outer product of the gradient of the bias and the input. So the input
+    follows from both.
+
+    Args:
+        weight, bias: `[out, in]` and `[out]`, used once for each row.
+        result: What was made of it, `[B, ...]`, with its graph.
+    """
+    if not result.requires_grad:
+        return None
+    rows = []
+    for row in result.reshape(len(result), -1):
+        output = (row * torch.arange(1.0, row.numel() + 1)).sum()
+        by_weight, by_bias = torch.autograd.grad(output, [weight, bias], retain_graph=True, allow_unused=True)
+        if by_weight is None or by_bias is None or not by_bias.any():
+            return None
+        rows.append(by_bias @ by_weight / (by_bias @ by_bias))
+    return torch.stack(rows)
 
 
 def with_numbers(network: nn.Module, number_of: int) -> nn.Module:

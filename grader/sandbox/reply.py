@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol, TypeVar
 
 from grader.sandbox.libraries import IMPORTED_LATE
 from grader.sandbox.scratch import remove_folder
@@ -140,6 +140,18 @@ class Reply:
     entered: frozenset[str] = frozenset()
     refused_calls: tuple[str, ...] = ()
     disturbed: bool = False
+
+
+class CallExplanation(NamedTuple):
+    """What explains a failed call, and decides nothing.
+
+    Attributes:
+        arguments: What functions of the submission were called with: of each, the last time, in this order.
+        alone: The driver's facts, in a list, without the calls that it makes beforehand; nothing if it makes none.
+    """
+
+    arguments: list[tuple[str, dict[str, Any]]]
+    alone: list[Any]
 
 
 Result = TypeVar("Result")
@@ -420,13 +432,12 @@ class SandboxCalls:
             self.observer(request, seconds, reply)
         return reply
 
-    def list_arguments(
+    def explain(
         self, driver: str, inputs: dict[str, Any], submission: Path, seconds: float = 10.0, seed: int = 0
-    ) -> list[tuple[str, dict[str, Any]]]:
-        """Return what functions of a submission are called with in a driver's call: of each, the last time, in this order.
+    ) -> CallExplanation:
+        """Return what a driver's call gives functions of a submission, and what its facts are without calls made beforehand.
 
-        Nothing is said of it elsewhere, and a call that does not end well gives an empty list: this explains, and decides
-        nothing.
+        Nothing is said of it elsewhere, and a call that does not end well explains nothing: this decides nothing.
 
         Args:
             driver, inputs, submission, seconds, seed: See `call`.
@@ -436,10 +447,13 @@ class SandboxCalls:
         """
         request = _request("call", driver, inputs, submission, seed) | {"arguments": True}
         reply = self._ready(lambda: self._run(request, seconds))
-        listed = reply.facts if reply.status == "ok" and isinstance(reply.facts, list) else []
         # It comes from a process that runs student code.
-        pairs = [tuple(entry) for entry in listed if isinstance(entry, list) and len(entry) == 2]
-        return [(name, values) for name, values in pairs if isinstance(name, str) and isinstance(values, dict)]
+        match reply.facts if reply.status == "ok" else None:
+            case [list(listed), list(alone)]:
+                pairs = [tuple(entry) for entry in listed if isinstance(entry, list) and len(entry) == 2]
+                named = [(name, values) for name, values in pairs if isinstance(name, str) and isinstance(values, dict)]
+                return CallExplanation(named, alone[:1])
+        return CallExplanation([], [])
 
     def dialogue(
         self, asks: Part, answers: Part, submission: Path | None = None, seconds: float = 10.0, seed: int = 0

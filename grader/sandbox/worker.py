@@ -299,7 +299,7 @@ def call_driver(request: dict[str, Any], say: Callable[[Any], Any] | None = None
     driver = getattr(sys.modules["drivers"], request["driver"])
     seed_everything(seed)
     if "arguments" in request:
-        return _list_arguments(driver, submitted, request)
+        return _explain(driver, submitted, request)
     try:
         facts = driver(submitted, **request["inputs"])
         return {"status": "ok", "facts": facts if say is None else run_dialogue(facts, say)}
@@ -313,11 +313,21 @@ def call_driver(request: dict[str, Any], say: Callable[[Any], Any] | None = None
         raise
 
 
-def _list_arguments(driver: Callable[..., Any], submitted: ModuleType | None, request: dict[str, Any]) -> dict[str, Any]:
-    """Return `{"status": "ok", "facts": [[function, its arguments], ...]}`, see arguments.py, however the driver ends."""
+def _explain(driver: Callable[..., Any], submitted: ModuleType | None, request: dict[str, Any]) -> dict[str, Any]:
+    """Return `{"status": "ok", "facts": [arguments, alone]}`, however the driver ends.
+
+    Its parts are [[function, its arguments], ...], see arguments.py, and [the driver's facts without the calls that it makes
+    beforehand], or nothing if it makes none; see `facts.call_beforehand`.
+    """
+    beforehand = getattr(sys.modules.get("grader.sandbox.facts"), "Beforehand", None)
+    if beforehand is not None:
+        beforehand.left_out = 0
+    alone = []
     with arguments.note_arguments(request["submission"]) as found, contextlib.suppress(Exception):
-        driver(submitted, **request["inputs"])
-    return {"status": "ok", "facts": [[name, values] for name, values in found.items()]}
+        alone = [driver(submitted, **request["inputs"])]
+    if beforehand is None or not beforehand.left_out:
+        alone = []
+    return {"status": "ok", "facts": [[[name, values] for name, values in found.items()], alone]}
 
 
 def run_dialogue(driver: Generator[Any, Any, Any], say: Callable[[Any], Any]) -> Any:
@@ -408,6 +418,9 @@ def describe_error(status: str, error: BaseException, request: dict[str, Any]) -
         reply["message"] += f" ({error.name} has no value because of {type(why).__name__}: {describe_message(why)})"[
             :MAX_MESSAGE
         ]
+    if isinstance(error, (AttributeError, NameError)) and isinstance(error.name, str):
+        with contextlib.suppress(Exception):  # of names and objects of the student's
+            reply |= _describe_missing_name(error, error.name, request)
     if (limit := find_limit(error)) is not None:
         reply["limit"] = limit
     if isinstance(error, NotImplementedError) and reply["frames"]:
@@ -422,6 +435,22 @@ def _describe_line(error: BaseException, request: dict[str, Any]) -> list[list[s
         return operands.describe_operands(*own[-1])
     except Exception:
         return []
+
+
+def _describe_missing_name(error: AttributeError | NameError, name: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Return the closest name that there is, and whether the owner of a missing attribute was made outside the submission."""
+    foreign = False
+    if isinstance(error, AttributeError):
+        owner = error.obj
+        modules = {owner.__name__} if isinstance(owner, ModuleType) else {base.__module__ for base in type(owner).__mro__}
+        found, foreign = list(object.__dir__(owner)), "submitted" not in modules
+    else:
+        frame = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if _is_own(frame, request)][-1]
+        if name in object.__dir__(frame.f_locals.get("self")):
+            return {"foreign": False, "closest": f"self.{name}"}
+        found = [*frame.f_locals, *frame.f_globals]
+    close = difflib.get_close_matches(name, [other for other in found if not other.startswith("_")], n=1)
+    return {"foreign": foreign, "closest": close[0][:200] if close else None}
 
 
 def _is_own(frame: FrameType, request: dict[str, Any]) -> bool:

@@ -26,7 +26,7 @@ from grader.proof.catalogue import load_catalogue
 from grader.proof.merging import merge_changes
 from grader.report import terminal
 from grader.report.model import CheckResult, Outcome, Report
-from grader.sandbox.reply import Isolation, Reply
+from grader.sandbox.reply import CallExplanation, Isolation, Reply
 from tests.kit.examples import examples
 
 pytestmark = pytest.mark.recorded
@@ -467,8 +467,8 @@ class Recorded:
     def load(self, path: Path, seconds: float) -> Reply:
         return Reply("ok")
 
-    def list_arguments(self, *_: Any) -> list[tuple[str, dict[str, Any]]]:
-        return []
+    def explain(self, *_: Any) -> CallExplanation:
+        return CallExplanation([], [])
 
     def call(self, driver: str, inputs: dict, submission: Path, seconds: float, seed: int) -> Reply:
         (case,) = [

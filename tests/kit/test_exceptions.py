@@ -9,6 +9,8 @@ from grader.judge.exceptions import explain_exception
 from grader.judge.failure import explain_failure
 from grader.sandbox.forked import ForkedSandbox
 
+pytestmark = pytest.mark.recorded
+
 QUESTION = Question(id="function", title="A", function="function", task="b", points=QuestionPoints(visible=1, hidden=0))
 HEAD = """import numpy as np
 import torch
@@ -26,6 +28,14 @@ class Environment:
 
     def reset(self):
         return 1, {}
+
+
+class Learner:
+    def __init__(self):
+        self.window = 3
+
+    def act(self, state):
+        return state + window
 
 
 env = Environment()
@@ -121,6 +131,19 @@ COMMON = {
 }
 
 
+# Of names that are not there: what a function does, and the sentence that helps; the last one names nothing that is like it.
+NAMES = {
+    "a module's": ("torch.argmx(values)", "Did you mean `argmax`?"),
+    "a variable's": ("total = valeus.sum()", "Did you mean `values`?"),
+    "an attribute's, of the student's class": ("Learner().act(1)", "Did you mean `self.window`?"),
+    "of the student's class": ("Learner().widnow", "indented inside the class Learner? There is `window`."),
+    "of another class": ("layer.in_feature", "Did you mean `in_features`?"),
+    "of another class, like no other": ("layer.zzz", "The class Linear is not in your file"),
+    "a single truth": ("(1 > 0)[0]", "This is a single value"),
+    "a single number": ("array[0][0]", "This is a single value"),
+}
+
+
 def explain(sandbox: ForkedSandbox, body: str, before: str = HEAD) -> str:
     """Return what a student reads when their function does this."""
     path = sandbox.folders[0] / "submitted.py"
@@ -136,6 +159,20 @@ def test_common_exceptions_are_explained(sandbox: ForkedSandbox, name: str) -> N
     told = explain(sandbox, body)
     assert sentence in told
     assert value in told
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_is_not_there_has_a_neighbor(sandbox: ForkedSandbox, name: str) -> None:
+    """Catches: a student who is asked about the indentation of a class that the kit gave, and not told the right name."""
+    body, sentence = NAMES[name]
+    assert sentence in explain(sandbox, body)
+
+
+@pytest.mark.parametrize("claim", [{"closest": 3, "foreign": "yes"}, {"closest": "a" * 10**6, "foreign": True}, {}])
+def test_what_a_worker_claims_of_names_is_only_text(claim: dict) -> None:
+    """Likewise of names."""
+    details = {"type": "AttributeError", "message": "'Agent' object has no attribute 'gama'"} | claim
+    assert 20 < len(explain_exception(details)) < 400
 
 
 def test_attributes_and_inner_expressions_are_known(sandbox: ForkedSandbox) -> None:

@@ -62,13 +62,13 @@ def test_one_call_more_for_a_question_that_fails(home: AssignmentFiles, replaced
     """Catches: what is asked for though everything passes, or in a proof, which reads no message."""
     with Grader(home) as grader:
         asked: list[str] = []
-        ask = grader.harness.sandbox.list_arguments
+        ask = grader.harness.sandbox.explain
 
         def counted(driver: str, *others: Any) -> Any:
             asked.append(driver)
             return ask(driver, *others)
 
-        monkeypatch.setattr(grader.harness.sandbox, "list_arguments", counted)
+        monkeypatch.setattr(grader.harness.sandbox, "explain", counted)
         grader.grade(home.solution, GradingOptions(["get_returns"]))
         assert asked == []
         wrong: Path = replaced(get_returns="return torch.zeros(22, 1)")
@@ -76,6 +76,28 @@ def test_one_call_more_for_a_question_that_fails(home: AssignmentFiles, replaced
         assert asked == []
         grader.grade(wrong, GradingOptions(["get_returns"]))
         assert len(asked) == 1
+
+
+def test_what_is_kept_of_an_earlier_call(replaced, graded) -> None:
+    """Catches: a right formula and a cache with too short a key, whose author looks for the fault in the formula."""
+    body = (
+        "key = len(rollout_buffer.rewards)\n"
+        "if key not in KEPT:\n"
+        "    total, KEPT[key] = 0.0, []\n"
+        "    for t in reversed(range(len(rollout_buffer.rewards))):\n"
+        "        total = 0.0 if rollout_buffer.terminateds[t] else total\n"
+        "        total = rollout_buffer.rewards[t].item() + discount_factor * total\n"
+        "        KEPT[key].insert(0, [total])\n"
+        "return torch.tensor(KEPT[key])"
+    )
+    told = "what does your code keep from earlier calls?"
+    kept = messages(graded(replaced("KEPT = {}\n", get_returns=body), "get_returns"), "get_returns")
+    assert told in kept[0]
+    assert " received (case " in kept[0]
+    wrong = body.replace("+ discount", "- discount").replace("if key not in KEPT", "if True")
+    assert not any(
+        told in one for one in messages(graded(replaced("KEPT = {}\n", get_returns=wrong), "get_returns"), "get_returns")
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.judge.views import Stored, only, rows_once, within_errors
+from grader.judge.views import Stored, aligned, only, rows_once, within_errors
 from tests.kit.loading import load
 
 INPUTS = ("tests/views/ddpg.py",)
@@ -29,6 +29,20 @@ def test_rows_that_no_answer_has() -> None:
     with pytest.raises(LookupError, match="has 4 rows in all epochs, the check says 5"):
         rows_once([5], 1)(Stored(facts))
     assert rows_once([5], 1)(facts) == {"rows in each minibatch": [2, 2]}
+
+
+def test_numbers_that_chance_has_put_together() -> None:
+    """Catches: advantages normalized in each minibatch, known only to whoever shuffles as the solution does."""
+    told = []
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        batches = []
+        for rows in np.split(np.concatenate([rng.permutation(8) for _ in range(3)]), 6):
+            values = rows**2 + 1.0
+            batches.append({"row": rows.tolist(), "advantage": ((values - values.mean()) / (values.std() + 1e-8)).tolist()})
+        told.append(aligned("advantage")({"batches": batches}))
+    assert told[0] == told[1]
+    assert told[0]["every minibatch has its own mean and deviation of advantage taken out"]
 
 
 def path_of_noise(rng: np.random.Generator, theta: float, sigma: float, samples: int) -> dict:
