@@ -46,6 +46,7 @@ def elsewhere(tmp_path: Path) -> str:
 
 
 @LINUX
+@pytest.mark.recorded
 def test_grading_needs_nothing_of_linux(elsewhere: str, replaced, tmp_path: Path) -> None:
     """Catches: an import of fcntl, a fork, a signal or /proc on the way of a student's grading, and text that cp1252 lacks."""
     path = replaced(get_value_net_loss="import os\nos._exit(3)", get_advantages="raise ValueError('γ')")

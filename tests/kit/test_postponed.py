@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.recorded
+
 INPUTS = ("grader/__init__.py", "grader/sandbox/__init__.py", "grader/sandbox/lazy.py")
 
 ROOT = Path(__file__).resolve().parents[2]

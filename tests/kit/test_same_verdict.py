@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.judge.run import Grader, grade
+from grader.judge.run import Grader, GradingOptions, grade
 from grader.report.model import Cause, Outcome
 from grader.sandbox import clock, reply
 from grader.sandbox.clock import CallClock
@@ -303,6 +303,7 @@ def test_a_machine_that_is_too_busy_makes_no_report_final(home, replaced, monkey
     assert time.monotonic() - began < 60
 
 
+@pytest.mark.recorded
 def test_libraries_that_take_a_second_are_imported_once(home, replaced) -> None:
     """Catches: SciPy inside a function, or a first optimizer, that costs a second in every call."""
     # What the process had before its first call: a driver calls a function once before the call that counts.
@@ -310,7 +311,7 @@ def test_libraries_that_take_a_second_are_imported_once(home, replaced) -> None:
         "import builtins\nimport sys\nif not hasattr(builtins, 'found'):\n    builtins.found = 'sympy' in sys.modules\n"
         "import os\nimport sympy\nprint('there' if builtins.found else 'not yet', os.urandom(8).hex())\n"
     )
-    report = grade(home, replaced(get_returns=body + "return []"))
+    report = grade(home, replaced(get_returns=body + "return []"), options=GradingOptions({"get_returns"}))
     # A line for each call: checks of one case share theirs.
     printed = list(dict.fromkeys(check.printed for check in report.checks if check.question == "get_returns"))
     assert printed[0].startswith("not yet")
@@ -318,6 +319,7 @@ def test_libraries_that_take_a_second_are_imported_once(home, replaced) -> None:
     assert all("not yet" not in text for text in printed[1:])
 
 
+@pytest.mark.recorded
 def test_nothing_of_a_submission_is_imported_by_the_server(home, replaced) -> None:
     """Catches: a name that a worker says, and that the server, which is root, then imports."""
     lie = (
@@ -329,6 +331,6 @@ def test_nothing_of_a_submission_is_imported_by_the_server(home, replaced) -> No
     prelude = (
         f"import sys\nbefore = set(sys.modules) - {{'submitted'}}\ntry:\n    exec({lie!r})\nexcept ImportError:\n    pass\n"
     )
-    report = grade(home, replaced(prelude, get_returns=body))
+    report = grade(home, replaced(prelude, get_returns=body), options=GradingOptions({"get_returns"}))
     printed = {check.printed for check in report.checks if check.question == "get_returns"}
     assert printed == {"[]\n"}
