@@ -161,6 +161,8 @@ def train_policy_gradient(
             `policy`, `value_net`, `observation`, `old_logits`, `action`, `return_or_advantage`,
             `returns`, `ppo_clip`. Pass the networks and `ppo_clip` unchanged. From every tensor,
             pass only the rows of one minibatch.
+            A buffer has its rows in `observations`, `old_logits`, `actions`, `rewards` and `terminateds`;
+            `final_size` is their number.
         get_returns, get_advantages: Functions like `get_returns` and `get_advantages` in this file.
         lr_sched: A torch learning-rate scheduler; the code below steps it once per collection. None:
             the learning rate is constant.

@@ -158,6 +158,12 @@ empty_rows_drawn = altered(
     hint="What is in the rows that have not been filled yet, and can you sample them?",
 )
 
+same_rows_every_time = altered(
+    "ReplayBuffer.sample_batch",
+    {"self.rng.choice(": "np.random.default_rng(0).choice("},
+    hint="If you draw two batches from the same buffer, do they have the same rows?",
+)
+
 always_the_latest = altered(
     "ReplayBuffer.sample_batch",
     {
@@ -862,6 +868,12 @@ action_stored_in_the_units_of_the_pendulum = altered(
     source="student code",
 )
 
+over_only_at_both_ends = altered(
+    "DDPGAgent.step",
+    {"return next_state, reward, terminated or truncated": "return next_state, reward, terminated and truncated"},
+    hint="Is an episode over if it has terminated, or if its time is up, or only if both is so?",
+)
+
 both_ends_stored_as_going_on = altered(
     "DDPGAgent.step",
     {"[reward, next_state, terminated]": "[reward, next_state, terminated and not truncated]"},
@@ -1321,6 +1333,18 @@ targets_added_up = altered(
     {"slow.lerp_(fast, self.tau)": "slow.add_(self.tau * fast)"},
     hint="In your weighted average of target and network, what is the sum of the two weights?",
     source="student code",
+)
+
+network_added_to_the_last_parameter_alone = altered(
+    "DDPGAgent._target_soft_update",
+    {
+        "for slow, fast in zip(target.parameters(), network.parameters(), strict=True):": ""
+        "for slow in target.parameters():\n"
+        "    slow.mul_(1 - self.tau)\n"
+        "for slow, fast in [*zip(target.parameters(), network.parameters(), strict=True)][-1:]:",
+        "slow.lerp_(fast, self.tau)": "slow.add_(fast, alpha=self.tau)",
+    },
+    hint="To which parameters of a target does your loop add τ times those of the network: to all, or to the last?",
 )
 
 tau_the_wrong_way_round = altered(

@@ -539,6 +539,16 @@ ends_not_stored = altered(
     hint="How will get_returns know where an episode ended?",
 )
 
+ends_stored_one_row_late = altered(
+    "collect_rollouts",
+    {
+        "terminated = False": "terminated, starts = False, rollout > 0",
+        "logits, observation, terminated, reward)": "logits, observation, starts, reward)\nstarts = terminated",
+    },
+    hint="Is `terminated` True in the row whose action ended the episode, or in the first row of the next episode?",
+    source="student code",
+)
+
 reward_of_the_step_before = altered(
     "collect_rollouts",
     {
@@ -593,6 +603,13 @@ actions_stored_without_a_column = altered(
     "collect_rollouts",
     {"rollout_buffer.add(action, ": "rollout_buffer.add(action.squeeze(0), "},
     hint="What shape do the actions in the finalized buffer have, and what shape does the docstring of RolloutBuffer give?",
+    form=True,
+)
+
+policy_left_in_evaluation_mode = altered(
+    "collect_rollouts",
+    {"observation = env.reset()": "policy.eval()\nobservation = env.reset()"},
+    hint="If the policy had dropout, would it still be used in the training that follows?",
     form=True,
 )
 
@@ -861,6 +878,15 @@ gradients_cleared_once_a_collection = altered(
     {
         "                optimizer.zero_grad()\n": "",
         "return_or_advantage = returns\n": "return_or_advantage = returns\noptimizer.zero_grad()\n",
+    },
+    hint="What do the gradients still contain when the next minibatch starts?",
+)
+
+gradients_cleared_once_an_epoch = altered(
+    "train_policy_gradient.without_critic",
+    {
+        "                optimizer.zero_grad()\n": "",
+        "            for rows in torch": "            optimizer.zero_grad()\n            for rows in torch",
     },
     hint="What do the gradients still contain when the next minibatch starts?",
 )

@@ -1045,6 +1045,12 @@ window_of_the_newest_first = altered(
     hint="Which observation is the last one in your window?",
 )
 
+newest_kept_observation_skipped = altered(
+    "EpisodeMemory.get_recent_state",
+    {"[*self.observations, observation]": "[*self.observations[:-1], observation]"},
+    hint="Which observation stands just before the current one in your window?",
+)
+
 window_too_short = altered(
     "EpisodeMemory.get_recent_state",
     {"[np.zeros_like(observation) for _ in range(missing)] + recent": "recent"},
@@ -1309,6 +1315,24 @@ finished_without_the_final_state = altered(
     },
     hint="When the last reward arrives, has `forward` already seen the final state?",
     source="student code",
+)
+
+final_state_of_the_first_environment = altered(
+    "PPOAgent.backward",
+    {"_, final_state, *_ = step": "final_state = self.recent[1][0]"},
+    hint="If the second environment's episode is over, whose state do you pass on as its final state?",
+)
+
+later_environments_lose_a_step = altered(
+    "PPOAgent.backward",
+    {
+        "memory.reset()": "memory.reset()\n"
+        "if len(self.episodes) >= self.episodes_per_update:\n"
+        "    metrics = self.update()\n"
+        "    self.episodes = []\n"
+        "    return metrics"
+    },
+    hint="If an update is due in the middle of your loop, what happens to the environments after this one?",
 )
 
 final_state_is_the_one_before = altered(
@@ -1955,6 +1979,16 @@ divided_by_nothing = altered(
     "PPOAgent.update",
     {"/ (advantage.std(correction=0) + 1e-8)": "/ advantage.std(correction=0)"},
     hint="If all advantages are the same, what do you divide by?",
+    source="student code",
+)
+
+gradient_clipped = altered(
+    "PPOAgent.update",
+    {
+        "self.optimizer.step()": ""
+        "nn.utils.clip_grad_norm_([*self.actor.parameters(), *self.critic.parameters()], 0.5)\nself.optimizer.step()"
+    },
+    hint="What changes the size of a gradient between backward() and the optimizer's step?",
     source="student code",
 )
 

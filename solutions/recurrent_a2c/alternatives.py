@@ -56,6 +56,19 @@ forward_with_heads_by_their_weights = altered(
     },
 )
 
+forward_with_a_cell_by_hand = altered(
+    "forward",
+    {
+        "hidden = F.relu(self.hid(self.flatten(features)))": ""
+        "hidden = F.relu(self.flatten(features) @ self.hid.weight.T + self.hid.bias)",
+        "h, c = self.rnn(hidden, prev_state)": "h, c = prev_state\n"
+        "gates = hidden @ self.rnn.weight_ih.T + self.rnn.bias_ih + h @ self.rnn.weight_hh.T + self.rnn.bias_hh\n"
+        "i, f, g, o = gates.chunk(4, dim=1)\n"
+        "c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)\n"
+        "h = torch.sigmoid(o) * torch.tanh(c)",
+    },
+)
+
 forward_with_both_heads_in_one_tensor = altered(
     "forward",
     {

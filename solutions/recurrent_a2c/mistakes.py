@@ -572,6 +572,16 @@ advantages_normalized = altered(
     },
     hint="Which operation on the advantage is not in the docstring?",
     source="student code",
+    placements={
+        "over all columns together": {
+            "J_hat += (played * logprobas_for_actions[:, t] * advantage).mean()": ""
+            "every = [advantage] if t == rollout_length - 1 else [advantage, *every]\n"
+            "if t == 0:\n"
+            "    A = torch.stack(every, dim=1)\n"
+            "    A = (A - A.mean()) / (A.std() + 1e-8)\n"
+            "    J_hat = (is_not_done[:, :-1] * logprobas_for_actions[:, :-1] * A).mean(dim=0).sum()"
+        },
+    },
 )
 
 policy_loss_summed = altered(
@@ -1067,6 +1077,16 @@ bootstraps_from_a_last_frame = altered(
     "train_on_rollout.ends",
     {"state_values[:, -1].detach() * is_not_done[:, -1]": "state_values[:, -1].detach()"},
     hint="If the game ends with the last reward of the rollout, what is the mask in the last column, and what follows?",
+    placements={
+        "in the return alone": {
+            "G_next = V_next = state_values[:, -1].detach() * is_not_done[:, -1]": ""
+            "G_next = state_values[:, -1].detach()\nV_next = G_next * is_not_done[:, -1]"
+        },
+        "in the target alone": {
+            "G_next = V_next = state_values[:, -1].detach() * is_not_done[:, -1]": ""
+            "V_next = state_values[:, -1].detach()\nG_next = V_next * is_not_done[:, -1]"
+        },
+    },
 )
 
 dead_ticks_trained_on = altered(
@@ -1099,6 +1119,14 @@ mean_of_what_was_played = altered(
         "(played * logprobas_for_actions[:, t] * advantage).sum() / played.sum().clamp(min=1)",
     },
     hint="A dead tick counts as 0 in the mean: by how many games do you divide the sum of a column?",
+    placements={
+        "over all columns together": {
+            "(played * (target - V_t) ** 2).mean()": ""
+            "(played * (target - V_t) ** 2).sum() * rollout_length / is_not_done[:, :-1].sum()",
+            "(played * logprobas_for_actions[:, t] * advantage).mean()": ""
+            "(played * logprobas_for_actions[:, t] * advantage).sum() * rollout_length / is_not_done[:, :-1].sum()",
+        },
+    },
 )
 
 mask_the_other_way_round = altered(
@@ -1350,6 +1378,15 @@ gradient_cleared_before_the_step = altered(
     hint="In which order do you call zero_grad(), backward() and step()?",
     source="student code",
     learns=False,
+)
+
+gradient_cleared_between_two_losses = altered(
+    "train_on_rollout.step",
+    {
+        "opt.zero_grad()": "(-J_hat / rollout_length).backward(retain_graph=True)\nopt.zero_grad()",
+        "loss.backward()": "(value_loss / rollout_length - 0.01 * entropy).backward()",
+    },
+    hint="Which of your losses still has a gradient in .grad when opt.step() is called?",
 )
 
 never_steps = altered(

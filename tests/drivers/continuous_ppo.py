@@ -466,6 +466,7 @@ def policy_sampling(submitted, mean: np.ndarray, log_variance: np.ndarray, value
     given = np.array(observations)
     result, done = model.watched(lambda: policy.act(given))
     second = policy.act(given)
+    call_beforehand(lambda: policy.act(given + 1))  # before the results are read: they must not change with it
     names = ("actions", "log_probs", "values")
     if not isinstance(result, dict) or not set(names) <= set(result):
         return {"returned": sorted(map(str, result)) if isinstance(result, dict) else describe_kind(result)}

@@ -28,6 +28,7 @@ from torch import Tensor, nn
 import utils
 from grader.sandbox.facts import (
     LinearLayers,
+    call_beforehand,
     describe_kind,
     fake_names,
     float32,
@@ -1441,7 +1442,9 @@ def training(
     initial_random_steps: int,
     plotting_interval: int | None = None,
 ) -> dict:
-    """Call `train` on an agent whose other methods only note that they were called, and when."""
+    """Call `train` on an agent whose other methods only note that they were called, and when; another has trained before."""
+    others = Recorded([1 - array for array in observations], [array - 1 for array in rewards], ends)
+    call_beforehand(lambda: own_noise_resets(submitted, others, batch_size, initial_random_steps, num_frames))
     env = Recorded(observations, rewards, ends)
     agent = new_agent(submitted, env, batch_size=batch_size, initial_random_steps=initial_random_steps)
     agent.is_test = True  # an episode was played as a test before
@@ -1571,10 +1574,19 @@ def converted(convert: Callable[[np.ndarray], Any], actions: np.ndarray) -> tupl
     return values, sorted({form_of(result) for result in results})
 
 
+def use_normalizer(submitted, low: list[float], high: list[float]) -> None:
+    """Use every method of an `ActionNormalizer` once."""
+    wrapped = submitted.ActionNormalizer(Heard(2, low, high))
+    for method in (wrapped.action, wrapped.reverse_action, wrapped.step):
+        with quietly():
+            method(np.zeros(len(low)))
+
+
 def units(
     submitted, low: list[float], high: list[float], actions: np.ndarray | None = None, own: np.ndarray | None = None
 ) -> dict:
     """Map actions there, or back, or both; report the results, and the action that `step` passes to the environment."""
+    call_beforehand(lambda: use_normalizer(submitted, [one - 1.5 for one in low], [2 * one + 0.5 for one in high]))
     env = Heard(2, low, high)
     wrapped = submitted.ActionNormalizer(env)
     facts: dict[str, Any] = {}

@@ -43,6 +43,7 @@ class Watch:
         self.tensors = tensors
         self.before = {name: value.clone() for name, value in tensors.items()}
         self.weights = [parameter.detach().clone() for parameter in net.parameters()] if net else []
+        self.modes = [module.training for module in net.modules()] if net else []
 
     def changed(self) -> list[str]:
         """Return the names of all that is not as it was."""
@@ -52,6 +53,8 @@ class Watch:
             changed.append("weights of the network")
         if not all(parameter.requires_grad for parameter in parameters):
             changed.append("requires_grad of the network")
+        if self.net and [module.training for module in self.net.modules()] != self.modes:
+            changed.append("the mode of the network, set by train() or eval()")
         if not torch.is_grad_enabled():
             changed.append("torch's gradient mode, which was left off")
         torch.set_grad_enabled(True)
@@ -140,10 +143,11 @@ def loss_facts(call: Callable[..., Any], net: nn.Module, given: dict[str, Tensor
 def returns(submitted, rewards: np.ndarray, terminateds: np.ndarray, discount_factor: float | None = None) -> dict:
     """Call `get_returns` on a buffer with these rewards, integers if they are; without a discount factor, use the default.
 
-    Another buffer has been there before: nothing of it may be kept.
+    Another buffer, and another discount factor, have been there before: nothing of them may be kept.
     """
     options = {} if discount_factor is None else {"discount_factor": discount_factor}
-    other, buffer = buffer_of(rewards[::-1], terminateds), buffer_of(rewards, terminateds)
+    other, buffer = buffer_of(rewards[::-1], ~terminateds), buffer_of(rewards, terminateds)
+    call_beforehand(lambda: submitted.get_returns(other, discount_factor=0.37))
     call_beforehand(lambda: submitted.get_returns(other, **options))
     watch = Watch(rewards=buffer.rewards, terminateds=buffer.terminateds)
     result = submitted.get_returns(buffer, **options)
@@ -438,14 +442,15 @@ def train(submitted, value_rows: np.ndarray | None = None, **recorded: Any) -> d
     """Call `train_policy_gradient` on recorded episodes with fakes for everything else, and note all it does with them.
 
     With a value network, also report the same training without it: what is wrong there as well has nothing to do with the
-    value network.
+    value network. Another training has been there before: nothing of it may be kept.
 
     Args:
         recorded: See `recorded_training`.
     """
-    if value_rows is None:
-        return recorded_training(submitted, **recorded)
+    call_beforehand(lambda: recorded_training(submitted, value_rows=value_rows, **recorded))
     facts = recorded_training(submitted, value_rows=value_rows, **recorded)
+    if value_rows is None:
+        return facts
     with contextlib.suppress(Exception):
         alone = recorded_training(submitted, **recorded)
         names = ("steps", "losses of the minibatches", "actor losses")
@@ -536,7 +541,8 @@ class Recording:
         self.value_net = None if value_rows is None else Table(value_rows)
         networks = {"policy": self.policy} | ({"value": self.value_net} if self.value_net is not None else {})
         self.optimizer = RecordingSGD(networks, lr=0.05)
-        self.pull = {"policy": pulls(*policy_rows.shape), "value": pulls(len(rewards), 1) + 3.0}
+        # Strong ones, so that a clipped gradient is another one.
+        self.pull = {"policy": 9.0 * pulls(*policy_rows.shape), "value": pulls(len(rewards), 1) + 3.0}
         self.ring = np.array([5, 7, 11])
         self.rollouts = 0
         self.collections: list[list[int]] = []
@@ -685,7 +691,7 @@ class Recording:
 
 
 def pulls(rows: int, columns: int) -> Tensor:
-    """Return how strongly the fake losses pull at each number of a network, between -1 and 1."""
+    """Return how strongly a fake loss pulls at each number of a network, between -1 and 1."""
     return float32(np.sin(1.7 * np.arange(1, rows * columns + 1)).reshape(rows, columns))
 
 

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 import trained_agent
 import utils
 from env_pool import EnvPool
-from grader.sandbox.facts import call_beforehand, describe_kind, float32, to_number, to_plain
+from grader.sandbox.facts import call_beforehand, describe_kind, find_input, float32, to_number, to_plain
 
 
 class Unused(torch.optim.Optimizer):
@@ -65,6 +65,7 @@ LAYERS = ("conv0", "conv1", "conv2", "hid", "rnn", "logits", "state_value")
 STEEPEST = 5.0  # of an activation function
 PIXELS = (1, 4, 4)
 RETURNED = "new_state, (logits, state_value)"
+RETURNED_H = "the h that was returned"
 NO_GRADIENT = "none: the loss is not connected to it"
 
 
@@ -94,6 +95,12 @@ class Watch:
         if isinstance(made, Tensor):
             self.outputs[name] = made.detach().clone()
         return made
+
+    def add_uncalled(self, name: str, weight: Tensor, bias: Tensor, result: Tensor) -> None:
+        """Note what went into a layer of which only the weights were used, if that was so; see `facts.find_input`."""
+        if name not in self.calls and (came := find_input(weight, bias, result)) is not None:
+            self.calls.append(name)
+            self.inputs[name], self.outputs[name] = came, nn.functional.linear(came, weight, bias).detach()
 
     def between(self, one: str, other: str) -> str:
         """Return what happens to the output of one layer before it goes into the other."""
@@ -127,12 +134,14 @@ def network(submitted, n_actions: int, batch: int, seed: int) -> dict:
     watch = Watch(agent)
     result = agent(state, observations)
     found = four(result, batch)
-    # A head may also be written with its weights, `h @ logits.weight.T + logits.bias`.
-    heads = [name for name in LAYERS[5:] if name not in watch.calls and found and name in reached(agent, state, sum_of(found))]
-    calls = [*watch.calls, *heads]
     if found is None:
         return {"returned": describe_kind(result)}
     h, c, logits, values = found
+    # A head may also be written with its weights, `h @ logits.weight.T + logits.bias`, and so may hid and the cell.
+    watch.add_uncalled("hid", agent.hid.weight, agent.hid.bias, h)
+    watch.add_uncalled("rnn", agent.rnn.weight_ih, agent.rnn.bias_ih, h)
+    heads = [name for name in LAYERS[5:] if name not in watch.calls and name in reached(agent, state, sum_of(found))]
+    calls = [*watch.calls, *heads]
     facts: dict[str, Any] = {
         "what is returned": RETURNED if is_result(result) else describe_kind(result),
         "types of h, c, logits and state_value": [str(value.dtype).removeprefix("torch.") for value in flat(result)],
@@ -176,6 +185,7 @@ def origins(agent: Any, hidden: Tensor, state: tuple[Tensor, Tensor], new: tuple
             "the output of hid": hidden,
             "the old h": state[0],
             "relu of the new h": h.relu(),
+            RETURNED_H: new[0],  # of another cell than rnn, which is another question
         }
         heads = {}
         for name, value in inputs.items():
@@ -187,11 +197,12 @@ def origins(agent: Any, hidden: Tensor, state: tuple[Tensor, Tensor], new: tuple
         for name, value in inputs.items():
             made = agent.state_value(value).reshape(-1)
             critics |= {name: made, f"relu, of {name}": made.relu(), f"tanh, of {name}": made.tanh()}
-        return {
-            "the new memory is": named(new, memory),
+        made_of = {
             "logits are made of": named((logits.log_softmax(dim=-1),), {name: (value,) for name, value in heads.items()}),
             "state_value is made of": named((values.reshape(-1),), {name: (value,) for name, value in critics.items()}),
         }
+        heads_of = {fact: name.replace(RETURNED_H, "the new h") for fact, name in made_of.items()}
+        return {"the new memory is": named(new, memory)} | heads_of
 
 
 def named(found: tuple, guesses: dict[str, tuple]) -> str:
@@ -577,7 +588,9 @@ def losses(
         "rewards": 1 - rewards,
         "is_not_done": np.roll(is_not_done[:, ::-1], 1, axis=0),
     }
-    call_beforehand(lambda: trainer.run({"logits": 1 - logits, "values": 1 - values}, other))
+    others = {"logits": 1 - logits, "values": 1 - values}
+    call_beforehand(lambda: Trainer(submitted, 0.37).run(others, other))
+    call_beforehand(lambda: trainer.run(others, other))
     trainer.look_uphill(tables, rollout)
     parts = trainer.gradients(tables, rollout)
     # With a policy that is certain of its actions, the policy loss is 0: what it adds to the values' gradient is gone.

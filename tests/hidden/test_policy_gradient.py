@@ -168,6 +168,7 @@ def test_advantages_large(student):
 def test_policy_follows_its_loss_again(student):
     """Every minibatch of every collection updates the policy, even a minibatch of one row."""
     student.expect("train_with_scheduler", policy_updates)
+    student.expect("train_rounds_up_again", policy_updates)
     student.expect("train_short", policy_updates)
 
 

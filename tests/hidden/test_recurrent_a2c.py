@@ -164,7 +164,7 @@ def test_entropy_of_other_rollouts(student):
     """The entropy is right with eight games and fourteen actions, with two columns, and with another discount."""
     for name in ("losses_large", "losses_one_tick", "losses_other_discount"):
         inputs = student.case(name).inputs
-        student.expect(name, only(ENTROPY), also=other_entropy(inputs), atol=1e-7)
+        student.expect(name, only(ENTROPY), also=other_entropy(inputs), atol=1e-9)
 
 
 @points(1, question="train_on_rollout.entropy")

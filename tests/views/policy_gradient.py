@@ -40,7 +40,7 @@ def policy_updates(facts: Facts) -> Facts:
     steps = [step["policy"] for step in facts["steps"]]
     wrong = [step for step in steps if not is_right(step)]
     view: Facts = {
-        "updates": bool(steps),
+        "the optimizer makes steps": bool(steps),
         "an update found no gradient": any(not step["arrived"] for step in wrong),
         "an update found another gradient than that of its minibatch's loss": bool(wrong),
         "weights moved by something else than the optimizer": facts["moved by more than the steps"]["policy"],

@@ -205,6 +205,7 @@ def test_advantages_form(student):
 def test_policy_follows_its_loss(student):
     """Every update uses the gradient of the given loss on its minibatch; nothing else changes the policy."""
     student.expect("train_one_batch", policy_updates)
+    student.expect("train_rounds_up", policy_updates)
 
 
 @points(1, question="train_policy_gradient.without_critic")
@@ -237,7 +238,8 @@ def test_lists_form(student):
 def test_trains_on_advantages(student):
     """With a value network, the policy loss gets advantages, computed once for all rows of a collection."""
     student.expect("train_critic_minibatches", what_the_loss_gets("return_or_advantage", KINDS))
-    student.expect("train_critic_minibatches", lambda facts: facts["passed on"]["the value network reaches get_advantages"])
+    reaches = "the value network reaches get_advantages"
+    student.expect("train_critic_minibatches", lambda facts: {reaches: facts["passed on"][reaches]})
 
 
 @points(2, question="train_policy_gradient.with_critic")

@@ -203,7 +203,7 @@ def test_end_in_the_last_column(student):
 def test_entropy_gradient(student):
     """The entropy bonus is 0.01 times the mean entropy over games and columns; it makes the policy more random."""
     inputs = student.case("losses_without_ends").inputs
-    student.expect("losses_without_ends", only(ENTROPY), also=other_entropy(inputs), atol=1e-7)
+    student.expect("losses_without_ends", only(ENTROPY), also=other_entropy(inputs), atol=1e-9)
 
 
 @points(2, question="train_on_rollout.entropy")
