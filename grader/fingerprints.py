@@ -149,7 +149,7 @@ class CheckIngredients(NamedTuple):
 
 
 def hash_checks(home: AssignmentFiles, suites: tuple[str, ...]) -> dict[str, str]:
-    """Return the hash of each check and of the stub, by the check's id without parameters; see `list_check_ingredients`."""
+    """Return a hash of each check together with the stub, by the check's id without parameters."""
     stub = str(sorted((name, sorted(every)) for name, every in read_stub(home, suites).items()))
     return {check: hash_parts([about.digest, stub]) for check, about in list_check_ingredients(home, suites).items()}
 

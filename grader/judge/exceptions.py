@@ -191,7 +191,7 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     (
         r"'(bool|int|float|numpy\.bool_?|numpy\.float64|numpy\.float32|numpy\.int64)' object is not subscriptable"
         r"|invalid index to scalar variable",
-        "This is a single value, not a list or an array: it has no entries to choose from.",
+        "This is a single value, not a list or an array: it cannot be indexed.",
     ),
     (
         r"'numpy.random._generator.Generator' object has no attribute '(randn|rand|randint|random_sample|seed)'",
@@ -215,7 +215,7 @@ ATTRIBUTE = re.compile(
     r"^'(?!Tensor'|Parameter'|NoneType'|ndarray'|Generator'|list'|tuple'|dict'|str'|int'|float'|bool'|module')"
     r"([A-Z]\w*)' object has no attribute '([a-z_]\w*)'|^module '[\w.]+' has no attribute '\w+'"
 )
-UNDEFINED = re.compile(r"^name '\w+' is not defined|^cannot access local variable|referenced before assignment")
+UNDEFINED = re.compile(r"^name '\w+' is not defined")
 PATTERNS = [(re.compile(pattern, re.DOTALL), sentence) for pattern, sentence in MEANINGS]
 
 
@@ -247,21 +247,23 @@ def _explain_unpacking(message: str, details: dict[str, Any]) -> Iterable[str]:
 
 
 def _explain_missing_name(message: str, details: dict[str, Any]) -> Iterable[str]:
-    closest = details.get("closest")
+    closest, made_by = details.get("closest"), details.get("made_by")
     other = closest[:MAX_TEXT] if isinstance(closest, str) else ""
     if (found := ATTRIBUTE.search(message)) is None:
         if other and UNDEFINED.search(message):
             yield f"Did you mean `{other}`?"
         return
     owner, name = (group and group[:MAX_TEXT] for group in found.groups())
-    if owner and details.get("foreign") is not True:
+    if made_by == "drivers":  # a stand-in, whose attributes are nobody's business
+        return
+    if owner and made_by != "library":
+        near = f" The closest name is `{other}`." if other else ""
         method = f"if it is a method, indented inside the class {owner}"
-        there = f" There is `{other}`." if other else ""
-        yield f"Is `{name}` set before this line, spelled in the same way, and, {method}?{there}"
+        yield f"Is `{name}` set before this line, spelled in the same way, and, {method}?{near}"
     elif other:
         yield f"Did you mean `{other}`?"
     elif owner:
-        yield f"The class {owner} is not in your file: which attributes does its documentation name?"
+        yield f"`{owner}` is not a class of your file: look up its attributes in its documentation."
 
 
 def _read_operands(operands: Any) -> Iterable[str]:

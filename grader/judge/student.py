@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 from collections.abc import Callable, Set
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,7 @@ import numpy as np
 
 from grader.answers import Case
 from grader.assignment import Question
-from grader.judge.budgets import ReadingBudget, ReplyCache, TimeBudget
+from grader.judge.budgets import ReadingBudget, ReadingTimeout, ReplyCache, TimeBudget
 from grader.judge.compare import Tolerance, difference, drop_large_arrays, format_value, is_number
 from grader.judge.evidence import Evidence, WrongAnswerEvidence
 from grader.judge.failure import CheckFailed, CheckNotRun, explain_failure
@@ -31,7 +30,10 @@ MAX_CURVES, MAX_POINTS = 8, 500  # of a check, and of a curve
 MAX_VALUE = 1e12  # nothing beyond can be drawn, nor is it the result of anything
 MAX_ENTRIES = 4  # of a check on the leaderboard
 EXPLAINING_SECONDS = 2.0  # of a call that decides nothing
-KEEPS = "\nIt is right if nothing was called before: what does your code keep from earlier calls?"
+KEEPS = (
+    "\nThe check also calls your code with other data. Without those calls, the answer is right: "
+    "which variable keeps a value from another call?"
+)
 
 
 @dataclass(frozen=True)
@@ -336,14 +338,19 @@ class SubmissionUnderTest:
             return difference(form, found, rtol, atol, exact_dtype)
 
         def is_right(other: Any) -> bool:
-            with contextlib.suppress(Exception):
+            try:
                 found = view(other) if view else other
                 return not all(differs(form, found) for form in forms)
-            return False
+            except ReadingTimeout:
+                raise
+            except Exception:
+                return False
 
         text = differs(expected, got)
         if text and all(differs(form, got) for form in forms[1:]):
-            text = _describe_returned(facts, case.answer, text) + "".join(
+            if _only_lacks_facts(expected, got, differs):
+                text = _describe_returned(facts, case.answer, text)
+            text += "".join(
                 f"\n{line}"
                 for name in also_show
                 if name in facts
@@ -394,6 +401,14 @@ def describe_fact(name: str, value: Any, answer: Any) -> list[str]:
     if isinstance(value, dict) and isinstance(answer, dict):
         return [f"{name}:", *(f"  {key}: {format_value(value[key])}" for key in answer if key in value)]
     return [f"{name}: {format_value(value)}"]
+
+
+def _only_lacks_facts(expected: Any, got: Any, differs: Callable[[Any, Any], str | None]) -> bool:
+    """Return whether an answer has no other fault than that facts are missing."""
+    if not isinstance(expected, dict) or not isinstance(got, dict):
+        return False
+    common = expected.keys() & got.keys()
+    return common < expected.keys() and not differs(*({key: one[key] for key in common} for one in (expected, got)))
 
 
 def _describe_returned(facts: Any, answer: Any, text: str) -> str:

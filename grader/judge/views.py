@@ -127,7 +127,7 @@ def aligned(*names: str) -> View:
             seen[f"every minibatch has the same {name}"] = listed = all(values == given[0][: len(values)] for values in given)
             seen[f"{name} comes from other rows"] = others = len(distinct) <= len(found)
             if _are_standardized(given):  # by whatever rows chance has put together
-                seen[f"every minibatch has its own mean and deviation of {name} taken out"] = True
+                seen[f"{name} is standardized within each minibatch"] = True
             elif not (current or listed or others):
                 # Facts that are not true are not evidence of anything.
                 seen[f"{name} given to the loss for row"] = [found[row] for row in sorted(found)]
@@ -137,7 +137,7 @@ def aligned(*names: str) -> View:
 
 
 def _are_standardized(batches: Sequence[Any]) -> bool:
-    """Return whether the numbers of each batch have the mean 0 and the standard deviation 1, but for those of one number."""
+    """Return whether the numbers of each batch have mean 0 and standard deviation 1; those of one number are ignored."""
     with contextlib.suppress(TypeError, ValueError):
         several = [np.asarray(values, np.float64) for values in batches if np.size(values) > 1]
         deviations = [(values.std(), values.std(ddof=1)) for values in several]

@@ -85,8 +85,8 @@ class Beforehand:
 def call_beforehand(call: Callable[[], Any]) -> None:
     """Make a call on other data, before the one that counts: nothing of it may be kept.
 
-    Not while somebody debugs: they want to stop in the call that counts, and to see what is printed. Nor where it is asked
-    what the other call is without it.
+    It is left out in a debugger, where somebody wants to stop in the call that counts and to see what is printed, and where
+    the worker explains a failure (`worker._explain`).
     """
     if Beforehand.left_out is not None:
         Beforehand.left_out += 1

@@ -143,7 +143,7 @@ class Reply:
 
 
 class CallExplanation(NamedTuple):
-    """What explains a failed call, and decides nothing.
+    """More about a failed call; it changes no verdict.
 
     Attributes:
         arguments: What functions of the submission were called with: of each, the last time, in this order.
@@ -437,7 +437,7 @@ class SandboxCalls:
     ) -> CallExplanation:
         """Return what a driver's call gives functions of a submission, and what its facts are without calls made beforehand.
 
-        Nothing is said of it elsewhere, and a call that does not end well explains nothing: this decides nothing.
+        It changes no verdict, and is empty if the call does not end well.
 
         Args:
             driver, inputs, submission, seconds, seed: See `call`.

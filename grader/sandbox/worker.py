@@ -5,6 +5,7 @@ Nothing here decides anything. Whatever this process says is a claim that the ju
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import difflib
 import errno
@@ -52,6 +53,7 @@ TORCH_ERRORS = {  # of torch, which does not raise OSError
 
 
 # Exceptions that no value has led to.
+ALIKE = 0.7  # of names: 1 is the same
 WITHOUT_OPERANDS = (NameError, NotImplementedError, ImportError, SyntaxError, MemoryError, RecursionError)
 
 
@@ -320,14 +322,16 @@ def _explain(driver: Callable[..., Any], submitted: ModuleType | None, request: 
     beforehand], or nothing if it makes none; see `facts.call_beforehand`.
     """
     beforehand = getattr(sys.modules.get("grader.sandbox.facts"), "Beforehand", None)
+    left_out, alone = 0, []
     if beforehand is not None:
         beforehand.left_out = 0
-    alone = []
-    with arguments.note_arguments(request["submission"]) as found, contextlib.suppress(Exception):
-        alone = [driver(submitted, **request["inputs"])]
-    if beforehand is None or not beforehand.left_out:
-        alone = []
-    return {"status": "ok", "facts": [[[name, values] for name, values in found.items()], alone]}
+    try:
+        with arguments.note_arguments(request["submission"]) as found, contextlib.suppress(Exception):
+            alone = [driver(submitted, **request["inputs"])]
+    finally:
+        if beforehand is not None:  # the next call may run in the same process
+            left_out, beforehand.left_out = beforehand.left_out, None
+    return {"status": "ok", "facts": [[[name, values] for name, values in found.items()], alone if left_out else []]}
 
 
 def run_dialogue(driver: Generator[Any, Any, Any], say: Callable[[Any], Any]) -> Any:
@@ -418,7 +422,7 @@ def describe_error(status: str, error: BaseException, request: dict[str, Any]) -
         reply["message"] += f" ({error.name} has no value because of {type(why).__name__}: {describe_message(why)})"[
             :MAX_MESSAGE
         ]
-    if isinstance(error, (AttributeError, NameError)) and isinstance(error.name, str):
+    if isinstance(error, (AttributeError, NameError)) and isinstance(error.name, str) and error.name not in LOST:
         with contextlib.suppress(Exception):  # of names and objects of the student's
             reply |= _describe_missing_name(error, error.name, request)
     if (limit := find_limit(error)) is not None:
@@ -438,19 +442,28 @@ def _describe_line(error: BaseException, request: dict[str, Any]) -> list[list[s
 
 
 def _describe_missing_name(error: AttributeError | NameError, name: str, request: dict[str, Any]) -> dict[str, Any]:
-    """Return the closest name that there is, and whether the owner of a missing attribute was made outside the submission."""
-    foreign = False
+    """Return the closest name that there is, and where the class or module comes from whose attribute is missing."""
+    made_by = "submission"
     if isinstance(error, AttributeError):
-        owner = error.obj
+        owner, found = error.obj, _list_attributes(error.obj)
         modules = {owner.__name__} if isinstance(owner, ModuleType) else {base.__module__ for base in type(owner).__mro__}
-        found, foreign = list(object.__dir__(owner)), "submitted" not in modules
+        if "submitted" not in modules:
+            made_by = "drivers" if "drivers" in modules else "library"
     else:
         frame = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if _is_own(frame, request)][-1]
-        if name in object.__dir__(frame.f_locals.get("self")):
-            return {"foreign": False, "closest": f"self.{name}"}
-        found = [*frame.f_locals, *frame.f_globals]
-    close = difflib.get_close_matches(name, [other for other in found if not other.startswith("_")], n=1)
-    return {"foreign": foreign, "closest": close[0][:200] if close else None}
+        if name in _list_attributes(frame.f_locals.get("self")):
+            return {"made_by": made_by, "closest": f"self.{name}"}
+        found = [*frame.f_locals, *frame.f_globals, *vars(builtins)]
+    names = [other for other in found if not other.startswith("_")]
+    close = difflib.get_close_matches(name, names, n=1, cutoff=ALIKE)
+    return {"made_by": made_by, "closest": close[0][:200] if close else None}
+
+
+def _list_attributes(owner: Any) -> list[str]:
+    """Return the names of an object's attributes, also of the layers and parameters of a network."""
+    held = getattr(owner, "__dict__", {})
+    parts = [held[part] for part in ("_parameters", "_buffers", "_modules") if isinstance(held.get(part), dict)]
+    return [*object.__dir__(owner), *(name for part in parts for name in part)]
 
 
 def _is_own(frame: FrameType, request: dict[str, Any]) -> bool:

@@ -871,7 +871,7 @@ action_stored_in_the_units_of_the_pendulum = altered(
 over_only_at_both_ends = altered(
     "DDPGAgent.step",
     {"return next_state, reward, terminated or truncated": "return next_state, reward, terminated and truncated"},
-    hint="Is an episode over if it has terminated, or if its time is up, or only if both is so?",
+    hint="If an episode terminates before its time is up, what does `step` return as done?",
 )
 
 both_ends_stored_as_going_on = altered(
@@ -1344,7 +1344,7 @@ network_added_to_the_last_parameter_alone = altered(
         "for slow, fast in [*zip(target.parameters(), network.parameters(), strict=True)][-1:]:",
         "slow.lerp_(fast, self.tau)": "slow.add_(fast, alpha=self.tau)",
     },
-    hint="To which parameters of a target does your loop add τ times those of the network: to all, or to the last?",
+    hint="How often does the line run that adds τ times the network?",
 )
 
 tau_the_wrong_way_round = altered(

@@ -545,7 +545,7 @@ ends_stored_one_row_late = altered(
         "terminated = False": "terminated, starts = False, rollout > 0",
         "logits, observation, terminated, reward)": "logits, observation, starts, reward)\nstarts = terminated",
     },
-    hint="Is `terminated` True in the row whose action ended the episode, or in the first row of the next episode?",
+    hint="In which row of your buffer is the first True of `terminateds`?",
     source="student code",
 )
 
@@ -609,7 +609,7 @@ actions_stored_without_a_column = altered(
 policy_left_in_evaluation_mode = altered(
     "collect_rollouts",
     {"observation = env.reset()": "policy.eval()\nobservation = env.reset()"},
-    hint="If the policy had dropout, would it still be used in the training that follows?",
+    hint="If the policy had dropout layers, would they still be active after your call?",
     form=True,
 )
 

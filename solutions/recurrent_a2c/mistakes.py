@@ -1386,7 +1386,7 @@ gradient_cleared_between_two_losses = altered(
         "opt.zero_grad()": "(-J_hat / rollout_length).backward(retain_graph=True)\nopt.zero_grad()",
         "loss.backward()": "(value_loss / rollout_length - 0.01 * entropy).backward()",
     },
-    hint="Which of your losses still has a gradient in .grad when opt.step() is called?",
+    hint="Which calls of backward() come before your last zero_grad()?",
 )
 
 never_steps = altered(

@@ -96,9 +96,11 @@ class Watch:
             self.outputs[name] = made.detach().clone()
         return made
 
-    def add_uncalled(self, name: str, weight: Tensor, bias: Tensor, result: Tensor) -> None:
+    def add_uncalled(self, name: str, weight: Tensor | None, bias: Tensor | None, result: Tensor) -> None:
         """Note what went into a layer of which only the weights were used, if that was so; see `facts.find_input`."""
-        if name not in self.calls and (came := find_input(weight, bias, result)) is not None:
+        if name in self.calls or weight is None or bias is None:
+            return
+        if (came := find_input(weight, bias, result)) is not None:
             self.calls.append(name)
             self.inputs[name], self.outputs[name] = came, nn.functional.linear(came, weight, bias).detach()
 
@@ -138,8 +140,9 @@ def network(submitted, n_actions: int, batch: int, seed: int) -> dict:
         return {"returned": describe_kind(result)}
     h, c, logits, values = found
     # A head may also be written with its weights, `h @ logits.weight.T + logits.bias`, and so may hid and the cell.
-    watch.add_uncalled("hid", agent.hid.weight, agent.hid.bias, h)
-    watch.add_uncalled("rnn", agent.rnn.weight_ih, agent.rnn.bias_ih, h)
+    for name, end in (("hid", ""), ("rnn", "_ih")):
+        layer = getattr(agent, name)
+        watch.add_uncalled(name, getattr(layer, f"weight{end}", None), getattr(layer, f"bias{end}", None), h)
     heads = [name for name in LAYERS[5:] if name not in watch.calls and name in reached(agent, state, sum_of(found))]
     calls = [*watch.calls, *heads]
     facts: dict[str, Any] = {
@@ -185,8 +188,9 @@ def origins(agent: Any, hidden: Tensor, state: tuple[Tensor, Tensor], new: tuple
             "the output of hid": hidden,
             "the old h": state[0],
             "relu of the new h": h.relu(),
-            RETURNED_H: new[0],  # of another cell than rnn, which is another question
         }
+        if new[0].shape == h.shape:
+            inputs[RETURNED_H] = new[0]  # of another cell than rnn, which is another question
         heads = {}
         for name, value in inputs.items():
             made = agent.logits(value)

@@ -38,6 +38,15 @@ class Learner:
         return state + window
 
 
+class Network(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.actor = torch.nn.Linear(1, 1)
+
+    def act(self):
+        return actor
+
+
 env = Environment()
 
 
@@ -136,9 +145,12 @@ NAMES = {
     "a module's": ("torch.argmx(values)", "Did you mean `argmax`?"),
     "a variable's": ("total = valeus.sum()", "Did you mean `values`?"),
     "an attribute's, of the student's class": ("Learner().act(1)", "Did you mean `self.window`?"),
-    "of the student's class": ("Learner().widnow", "indented inside the class Learner? There is `window`."),
+    "of the student's class": ("Learner().widnow", "indented inside the class Learner? The closest name is `window`."),
+    "a layer of the student's network": ("Network().actr", "The closest name is `actor`."),
+    "a layer, without self": ("Network().act()", "Did you mean `self.actor`?"),
+    "a builtin": ("rnage(3)", "Did you mean `range`?"),
     "of another class": ("layer.in_feature", "Did you mean `in_features`?"),
-    "of another class, like no other": ("layer.zzz", "The class Linear is not in your file"),
+    "of another class, like no other": ("layer.zzz", "`Linear` is not a class of your file"),
     "a single truth": ("(1 > 0)[0]", "This is a single value"),
     "a single number": ("array[0][0]", "This is a single value"),
 }
@@ -168,7 +180,7 @@ def test_a_name_that_is_not_there_has_a_neighbor(sandbox: ForkedSandbox, name: s
     assert sentence in explain(sandbox, body)
 
 
-@pytest.mark.parametrize("claim", [{"closest": 3, "foreign": "yes"}, {"closest": "a" * 10**6, "foreign": True}, {}])
+@pytest.mark.parametrize("claim", [{"closest": 3, "made_by": 7}, {"closest": "a" * 10**6, "made_by": "library"}, {}])
 def test_what_a_worker_claims_of_names_is_only_text(claim: dict) -> None:
     """Likewise of names."""
     details = {"type": "AttributeError", "message": "'Agent' object has no attribute 'gama'"} | claim

@@ -52,6 +52,7 @@ def test_fingerprints_stand_below_all_that_use_them() -> None:
     """A class and a proof hash the same things; if either were needed for it, the other would depend on it."""
     found = {name for name in imports(ROOT / "grader" / "fingerprints.py") if name.startswith("grader")}
     assert {name.split(".")[1] for name in found if "." in name} <= {"answers", "assignment", "sandbox"}
+    assert all(name.startswith("grader.sandbox.definitions") for name in found if name.startswith("grader.sandbox"))
 
 
 def test_imports_are_absolute() -> None:

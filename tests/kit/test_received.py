@@ -90,7 +90,7 @@ def test_what_is_kept_of_an_earlier_call(replaced, graded) -> None:
         "        KEPT[key].insert(0, [total])\n"
         "return torch.tensor(KEPT[key])"
     )
-    told = "what does your code keep from earlier calls?"
+    told = "which variable keeps a value from another call?"
     kept = messages(graded(replaced("KEPT = {}\n", get_returns=body), "get_returns"), "get_returns")
     assert told in kept[0]
     assert " received (case " in kept[0]

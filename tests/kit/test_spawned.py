@@ -103,3 +103,15 @@ def test_what_is_refused_after_handing_in_is_refused_at_home(replaced, graded, b
         by_question = {question.id: question.outcome for question in report.questions}
         assert by_question == {QUESTION: Outcome.FAILED, "get_value_net_loss": Outcome.PASSED}, level
         assert words in report.checks[0].message, level
+
+
+def test_calls_beforehand_are_made_after_a_failure_was_explained(replaced, graded) -> None:
+    """Catches: a cache that passes every check after the first failure, because the worker still leaves those calls out."""
+    keeps = "return KEPT.setdefault(len(rollout_buffer.rewards), torch.zeros(len(rollout_buffer.rewards), 1))"
+    cached = "if returns.shape not in KEPT:\n    KEPT[returns.shape] = (returns - value_net(observations)).detach()\n"
+    cached += "found = KEPT[returns.shape]\nreturn (found - found.mean()) / (found.std() + 1e-10)"
+    report = graded(replaced("KEPT = {}\n", get_returns=keeps, get_advantages=cached), QUESTION, "get_advantages")
+    messages = {check.question: check.message for check in reversed(report.checks) if check.outcome is Outcome.FAILED}
+    assert set(messages) == {QUESTION, "get_advantages"}
+    assert "keeps a value from another call" in messages["get_advantages"]
+    assert "keeps a value from another call" not in messages[QUESTION]

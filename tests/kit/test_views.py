@@ -42,7 +42,7 @@ def test_numbers_that_chance_has_put_together() -> None:
             batches.append({"row": rows.tolist(), "advantage": ((values - values.mean()) / (values.std() + 1e-8)).tolist()})
         told.append(aligned("advantage")({"batches": batches}))
     assert told[0] == told[1]
-    assert told[0]["every minibatch has its own mean and deviation of advantage taken out"]
+    assert told[0]["advantage is standardized within each minibatch"]
 
 
 def path_of_noise(rng: np.random.Generator, theta: float, sigma: float, samples: int) -> dict:
