@@ -164,7 +164,8 @@ def _shows_agree(was: dict[str, Any], now: dict[str, Any]) -> bool:
 
 
 def _alike(was: Any, now: Any) -> bool:
-    return UNPREDICTABLE in (was, now) or difference(now, was, equal_nan=True) is None
+    # What a gradient of 1e-5 shows is as small.
+    return UNPREDICTABLE in (was, now) or difference(now, was, atol=1e-9, equal_nan=True) is None
 
 
 def _kept(was: Mistake | None, now: Mistake) -> Mistake:
