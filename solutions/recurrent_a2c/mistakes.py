@@ -572,16 +572,6 @@ advantages_normalized = altered(
     },
     hint="Which operation on the advantage is not in the docstring?",
     source="student code",
-    placements={
-        "over all columns together": {
-            "J_hat += (played * logprobas_for_actions[:, t] * advantage).mean()": ""
-            "every = [advantage] if t == rollout_length - 1 else [advantage, *every]\n"
-            "if t == 0:\n"
-            "    A = torch.stack(every, dim=1)\n"
-            "    A = (A - A.mean()) / (A.std() + 1e-8)\n"
-            "    J_hat = (is_not_done[:, :-1] * logprobas_for_actions[:, :-1] * A).mean(dim=0).sum()"
-        },
-    },
 )
 
 policy_loss_summed = altered(
