@@ -54,7 +54,7 @@ class Watch:
         if not all(parameter.requires_grad for parameter in parameters):
             changed.append("requires_grad of the network")
         if self.net and [module.training for module in self.net.modules()] != self.modes:
-            changed.append("the mode of the network, set by train() or eval()")
+            changed.append("the mode of the network: training or evaluation")
         if not torch.is_grad_enabled():
             changed.append("torch's gradient mode, which was left off")
         torch.set_grad_enabled(True)
