@@ -164,7 +164,7 @@ def _shows_agree(was: dict[str, Any], now: dict[str, Any]) -> bool:
 
 
 def _alike(was: Any, now: Any) -> bool:
-    # What a gradient of 1e-5 shows is as small.
+    # The default tolerance, 1e-5, is as large as all that a small gradient shows.
     return UNPREDICTABLE in (was, now) or difference(now, was, atol=1e-9, equal_nan=True) is None
 
 

@@ -140,6 +140,7 @@ def _are_standardized(batches: Sequence[Any]) -> bool:
     """Return whether the numbers of each batch have mean 0 and standard deviation 1; those of one number are ignored."""
     with contextlib.suppress(TypeError, ValueError):
         several = [np.asarray(values, np.float64) for values in batches if np.size(values) > 1]
+        # By either definition. Float32 and a constant beside the deviation leave it within 1e-3 of 1.
         deviations = [(values.std(), values.std(ddof=1)) for values in several]
         near_one = (any(abs(deviation - 1) < 1e-3 for deviation in both) for both in deviations)
         return bool(several) and all(abs(values.mean()) < 1e-3 for values in several) and all(near_one)

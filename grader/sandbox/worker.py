@@ -52,8 +52,8 @@ TORCH_ERRORS = {  # of torch, which does not raise OSError
 }
 
 
+ALIKE = 0.7  # of names, as difflib measures it: `logits` and `old_logits` are 0.75, `np` and `n` are 0.67
 # Exceptions that no value has led to.
-ALIKE = 0.7  # of names: 1 is the same
 WITHOUT_OPERANDS = (NameError, NotImplementedError, ImportError, SyntaxError, MemoryError, RecursionError)
 
 

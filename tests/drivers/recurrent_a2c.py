@@ -593,6 +593,7 @@ def losses(
         "is_not_done": np.roll(is_not_done[:, ::-1], 1, axis=0),
     }
     others = {"logits": 1 - logits, "values": 1 - values}
+    # Another discount factor, then another rollout with the same one: nothing of them may be kept.
     call_beforehand(lambda: Trainer(submitted, 0.37).run(others, other))
     call_beforehand(lambda: trainer.run(others, other))
     trainer.look_uphill(tables, rollout)

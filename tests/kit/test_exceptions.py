@@ -132,6 +132,8 @@ COMMON = {
     "arithmetic of lists": ("[1.0, 2.0] * 1.5", "do not support arithmetic", ""),
     "reshaped to another size": ("values.view(2, 3)", "as many elements as the old one", "`values`"),
     "maximum with a dimension": ("values.max(dim=0) - 1", "take `.values`", "`values`"),
+    "an entry of a truth": ("truth = 1 > 0\n    truth[0]", "This is a single value", "`truth` is True"),
+    "an entry of a number": ("array[0][0]", "This is a single value", "`array`"),
     "an element of a column": (
         "t = 1\n    rewards[:2] + values[t].expand(3)",
         "do not broadcast",
@@ -140,7 +142,7 @@ COMMON = {
 }
 
 
-# Of names that are not there: what a function does, and the sentence that helps; the last one names nothing that is like it.
+# What a function does with a name that is not there, and the sentence that helps.
 NAMES = {
     "a module's": ("torch.argmx(values)", "Did you mean `argmax`?"),
     "a variable's": ("total = valeus.sum()", "Did you mean `values`?"),
@@ -151,8 +153,6 @@ NAMES = {
     "a builtin": ("rnage(3)", "Did you mean `range`?"),
     "of another class": ("layer.in_feature", "Did you mean `in_features`?"),
     "of another class, like no other": ("layer.zzz", "`Linear` is not a class of your file"),
-    "a single truth": ("(1 > 0)[0]", "This is a single value"),
-    "a single number": ("array[0][0]", "This is a single value"),
 }
 
 
