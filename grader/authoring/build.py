@@ -229,8 +229,15 @@ def _measure(harness: Harness, submission: Path, case: Case) -> Influences:
     found = measure_influences(list_outputs(facts), call, case.inputs, case.nudges)
     if not found:
         raise UsageError(f"case {case.name}: nudges change no number of its answer (in arrays of at most {MAX_OUTPUT} numbers)")
-    # Half precision is enough: influences are compared within a few percent.
-    return {name: {output: matrix.astype(np.float16) for output, matrix in of.items()} for name, of in found.items()}
+    return {name: {output: shorten(matrix) for output, matrix in of.items()} for name, of in found.items()}
+
+
+def shorten(matrix: np.ndarray) -> np.ndarray:
+    """Return influences in half precision, if it holds them: they are compared within a few percent; else in float32."""
+    with np.errstate(over="ignore"):
+        short = matrix.astype(np.float16)
+    size = float(np.abs(matrix).max(initial=0.0))
+    return short if np.allclose(short, matrix, rtol=1e-3, atol=1e-4 * size) else matrix.astype(np.float32)
 
 
 def render_notebook(home: AssignmentFiles) -> str | None:

@@ -104,7 +104,8 @@ def explain_influences(
     """
     outputs = list_outputs(answer)
     for name in nudges:
-        for output, right in expected.get(name, {}).items():
+        for output, stored in expected.get(name, {}).items():
+            right = stored.astype(np.float64)  # squares of what is stored may be beyond half precision
             found = got.get(name, {}).get(output)
             if found is None or output not in outputs or found.shape != right.shape or not np.isfinite(found).all():
                 continue

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from grader.assignment import AssignmentFiles
+from grader.authoring.build import shorten
 from grader.judge.influence import Influences, explain_influences, list_nudges, list_outputs, measure_influences
 from grader.judge.relations import explain_relation
 from grader.judge.run import Grader, GradingOptions
@@ -172,6 +173,20 @@ def test_right_work_in_other_precision_has_no_pattern(seed: int) -> None:
         return discount(rewards, ends).astype(np.float32).astype(float)
 
     assert ask(discount, single, inputs, {"rewards": 1}) is None
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e3])
+def test_stored_influences_are_compared_in_full_precision(scale: float) -> None:
+    """Catches: squares of influences beyond half precision, in which they are stored: right numbers "move less strongly"."""
+    inputs: dict[str, Any] = {"rewards": REWARDS, "ends": ENDS}
+
+    def right(rewards: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        return scale * np.outer(discount(rewards, ends), [1.0, 2.0])
+
+    found = measure(lambda **given: {"x": right(**given)}, inputs, {"rewards": 1})
+    assert found
+    stored = {name: {output: shorten(matrix) for output, matrix in of.items()} for name, of in found.items()}
+    assert explain_influences(inputs, {"x": right(**inputs)}, {"rewards": 1}, stored, found) is None
 
 
 @pytest.mark.parametrize(
