@@ -64,6 +64,7 @@ class LastCall:
         compared: The two sides of the comparison with the stored answer, if they were compared.
         said: The failure message, if the check failed at this call.
         received: The arguments of the question's function, where a report shows them.
+        right_alone: Whether the answer is right without the calls on other data that the driver makes beforehand.
     """
 
     driver: str
@@ -73,6 +74,7 @@ class LastCall:
     compared: Comparison | None = None
     said: str = ""
     received: ReceivedCall | None = None
+    right_alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -375,10 +377,11 @@ class SubmissionUnderTest:
         """
         explained = self._explain_call()
         received = choose_call(self._question, explained.arguments)
-        if is_right and any(map(is_right, explained.alone)):
+        right_alone = is_right is not None and any(map(is_right, explained.alone))
+        if right_alone:
             text += KEEPS
         if self.tried:
-            self.tried = replace(self.tried, case=case, said=text, received=received)
+            self.tried = replace(self.tried, case=case, said=text, received=received, right_alone=right_alone)
         evidence = evidence or Evidence({"case": case.name, "said": text})
         called = describe_call(case, self._question, received)
         raise CheckFailed(Outcome.FAILED, "\n".join([text, *called]), self.printed, cause, evidence)

@@ -91,9 +91,11 @@ def test_what_is_kept_of_an_earlier_call(replaced, graded) -> None:
         "return torch.tensor(KEPT[key])"
     )
     told = "which variable keeps a value from another call?"
-    kept = messages(graded(replaced("KEPT = {}\n", get_returns=body), "get_returns"), "get_returns")
+    report = graded(replaced("KEPT = {}\n", get_returns=body), "get_returns")
+    kept = messages(report, "get_returns")
     assert told in kept[0]
     assert " received (case " in kept[0]
+    assert not any("Why does" in check.hint for check in report.checks)  # what is wrong with numbers of two calls
     wrong = body.replace("+ discount", "- discount").replace("if key not in KEPT", "if True")
     assert not any(
         told in one for one in messages(graded(replaced("KEPT = {}\n", get_returns=wrong), "get_returns"), "get_returns")
