@@ -148,6 +148,7 @@ def _load(home: AssignmentFiles, seen: FailureInspection, path: Path) -> Any:
     worker.seed_everything(seen.tried.seed)
     try:
         submitted = worker.load_module("submitted", path)
+        worker.use_single_precision(submitted)
     except Exception as error:
         raise NothingToInspect(_describe(seen, "import", error, path)) from error
     worker.seed_everything(seen.tried.seed)

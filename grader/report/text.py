@@ -14,8 +14,9 @@ DROPPED = ("\t", "\n", "\r")  # some spreadsheets drop these at the beginning of
 # Where a spreadsheet that separates by semicolons or tabs cuts a cell in two; quotes within a cell mean nothing to it.
 CUT = re.compile(rf"([;\t\r\n])(?=[\s\"']*[{''.join(map(re.escape, FORMULA))}])")
 KEPT = frozenset("\n\t")
-# Cc: control, Cf: format (bidirectional overrides, zero-width characters), Cs: lone surrogates, Co/Cn: private, unassigned.
-NEUTRALIZED = frozenset(("Cc", "Cf", "Cs", "Co", "Cn"))
+# Cc: control, Cf: format (bidirectional overrides, zero-width characters), Cs: lone surrogates, Co/Cn: private, unassigned,
+# Zl/Zp: separators of lines and paragraphs.
+NEUTRALIZED = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 
 
 def sanitize(text: str, limit: int = MAX_TEXT) -> str:

@@ -110,7 +110,7 @@ def reload_modules(settings: dict[str, Any], worker: ModuleType) -> None:
         torch.set_num_threads(1)
         torch.set_grad_enabled(True)
         torch.set_default_dtype(torch.float32)
-    worker.load_module("drivers", Path(settings["drivers"]))
+    worker.load_drivers(Path(settings["drivers"]))
 
 
 def read_exactly(descriptor: int, size: int) -> bytes:

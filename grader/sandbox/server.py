@@ -226,7 +226,7 @@ class Server:
                 self.worker.lazy.import_dynamo_lazily()
             self.worker.lazy.import_matplotlib_lazily()
             self.worker.substitutes.substitute_gym()
-            self.worker.load_module("drivers", Path(self.settings["drivers"]))
+            self.worker.load_drivers(Path(self.settings["drivers"]))
             self.worker.seed_everything()
             frame = self.wire.encode({"first": make_sample_numbers()})
             text, _ = self.wire.read_lengths(frame[: self.wire.HEADER.size])

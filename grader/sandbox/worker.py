@@ -293,12 +293,15 @@ def call_driver(request: dict[str, Any], say: Callable[[Any], Any] | None = None
             return describe_safely("syntax", error, request)
         except BaseException as error:
             return describe_safely("import", error, request)
+        use_single_precision(submitted)
     if request["do"] == "load":
         return {"status": "ok"}
     if "driver_code" in request:  # of a proof, which changes drivers
         code = compile("".join(request["driver_code"]), "drivers.py", "exec", dont_inherit=True)
-        exec(code, vars(sys.modules["drivers"]))
-    driver = getattr(sys.modules["drivers"], request["driver"])
+        sys.modules["drivers"] = HELD["drivers"]  # where dataclasses look for the names of their fields
+        exec(code, vars(HELD["drivers"]))
+        del sys.modules["drivers"]
+    driver = getattr(HELD["drivers"], request["driver"])
     seed_everything(seed)
     if "arguments" in request:
         return _explain(driver, submitted, request)
@@ -350,12 +353,13 @@ def run_dialogue(driver: Generator[Any, Any, Any], say: Callable[[Any], Any]) ->
         heard = say(said)
 
 
-def load_module(name: str, path: Path) -> ModuleType:
-    """Return the module in the file `path`, executed anew under `name`."""
+def load_module(name: str, path: Path, **given: Any) -> ModuleType:
+    """Return the module in the file `path`, executed anew under `name`, with these global names."""
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None  # there is a loader for every file that ends in .py
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    vars(module).update(given)
     sys.modules[name] = module
     source = path.read_bytes()
     if source.startswith(cells.HEADER.encode()):
@@ -363,6 +367,41 @@ def load_module(name: str, path: Path) -> ModuleType:
     else:
         spec.loader.exec_module(module)
     return module
+
+
+HELD: dict[str, ModuleType] = {}
+"""The drivers, which no submission can import, and libraries with the functions that they had before the first submission."""
+LIBRARIES = ("numpy", "torch")
+
+
+def load_drivers(path: Path) -> None:
+    """Import the drivers. If a submission replaces builtins, or functions of NumPy and torch, they do not see it."""
+    HELD["drivers"] = load_module("drivers", path, __builtins__=dict(vars(builtins)))
+    del sys.modules["drivers"]
+    for module in (HELD["drivers"], sys.modules.get("grader.sandbox.facts")):
+        names = vars(module) if module else {}
+        for name, value in list(names.items()):
+            if isinstance(value, ModuleType) and value.__name__ in LIBRARIES:
+                names[name] = hold_library(value)
+
+
+def hold_library(module: ModuleType) -> ModuleType:
+    """Return a library with the content that it had at the first call."""
+    if module.__name__ not in HELD:
+        HELD[module.__name__] = held = ModuleType(module.__name__, module.__doc__)
+        vars(held).update(vars(module))
+    return HELD[module.__name__]
+
+
+def use_single_precision(submitted: ModuleType) -> None:
+    """Undo another default dtype of a submission: the networks of drivers, and what they are given, are float32."""
+    torch = sys.modules.get("torch")
+    if torch is None or torch.get_default_dtype() is torch.float32:
+        return
+    torch.set_default_dtype(torch.float32)
+    for value in vars(submitted).values():
+        if isinstance(value, torch.nn.Module):
+            value.float()
 
 
 def open_output(descriptor: int) -> io.TextIOWrapper:

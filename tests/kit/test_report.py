@@ -435,6 +435,7 @@ def test_an_encoding_without_marks_does_not_crash() -> None:
         ("windows\r\nlines\r\n", "windows\nlines\n"),
         ("\u202eevil\u200b", "\\u202eevil\\u200b"),
         ("null\x00byte", "null\\x00byte"),
+        ("two\u2028lines\u2029", "two\\u2028lines\\u2029"),
         ("lone \ud800", "lone \\ud800"),
         ("ä γ 漢 ✓\t|", "ä γ 漢 ✓\t|"),
     ],

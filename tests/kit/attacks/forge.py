@@ -145,11 +145,10 @@ def returns_strange_numbers(values, scale, known):
 
 @attack("makes the drivers and the encoder say what it likes", safe=True, sees=("failed", "crashed"))
 def replaces_the_drivers(values, scale, known):
-    import sys
 
     from grader.sandbox import wire, worker
 
-    sys.modules["drivers"].spread = lambda *_, **__: {"spread": float("nan")}
+    worker.HELD["drivers"].spread = lambda *_, **__: {"spread": float("nan")}
     wire.encode.__globals__["json"].dumps = lambda *_, **__: '{"status": "ok", "facts": {"spread": {"$float": "nan"}}}'
     worker.describe_error = lambda *_: {"status": "ok", "facts": {"spread": True}}
     raise ValueError
