@@ -52,6 +52,12 @@ def summaries_one_broken_off(rng):
     return episodes(rng, [2, 3, 1, 2], ["truncated", "", "terminated", "truncated"]) | dict(window=10, writer=True)
 
 
+@case("summaries", question="Summaries")
+def summaries_both_ends_at_once(rng):
+    """The first episode is terminated and truncated in the same step."""
+    return episodes(rng, [3, 2, 2], ["both", "terminated", "truncated"]) | dict(window=10)
+
+
 @case("summaries", question="Summaries", hidden=True)
 def summaries_broken_off(rng):
     """An episode that somebody breaks off leaves no entry, and nothing of it in the next one; six for a window of three."""
@@ -97,6 +103,17 @@ def forward_one_observation(rng):
 def forward_one_row(rng):
     """One row: its axis may not be squeezed away."""
     return dict(obs_dim=3, act_dim=2, observations=normal(rng, 1, 3))
+
+
+@case("model_forward", question="Model.forward")
+def forward_far_variances(rng):
+    """Variances far below and far above 1, as an exponential can give."""
+    return dict(obs_dim=4, act_dim=3, observations=normal(rng, 2, 4), spread=6.0)
+
+
+@case("model_forward", question="Model.forward", hidden=True)
+def forward_other_far_variances(rng):
+    return dict(obs_dim=3, act_dim=4, observations=normal(rng, 3, 3), spread=7.0)
 
 
 @case("model_forward", question="Model.forward", hidden=True)
@@ -155,6 +172,12 @@ def sampling_batch(rng):
     return linear_model(rng, 4, 3) | dict(observations=normal(rng, 6, 4))
 
 
+@case("policy_sampling", question="Policy.sampling")
+def sampling_single_row(rng):
+    """A batch of one row: its axis may not be squeezed away."""
+    return linear_model(rng, 4, 2) | dict(observations=normal(rng, 1, 4))
+
+
 @case("many_samples", question="Policy.sampling")
 def sampling_many(rng):
     return linear_model(rng, 3, 3) | dict(observation=normal(rng, 3))
@@ -162,8 +185,8 @@ def sampling_many(rng):
 
 @case("many_samples", question="Policy.sampling")
 def sampling_far_from_zero(rng):
-    """Means of 3, -2 and 5 with deviations of ½ to 1½: whoever cuts actions to [-1, 1] has nothing left of the distribution."""
-    mean = np.array([[3.0, -2.0, 5.0], [0.0, 0.0, 0.0]], np.float32)
+    """Means of 3, -20 and 50 with deviations of ½ to 1½: whoever cuts actions has nothing left of the distribution."""
+    mean = np.array([[3.0, -20.0, 50.0], [0.0, 0.0, 0.0]], np.float32)
     return linear_model(rng, 2, 3) | dict(mean=mean, observation=np.array([1.0, 0.5], np.float32), one_by_one=True)
 
 
@@ -592,6 +615,12 @@ def annealing_down(rng):
 def annealing_to_the_end(rng):
     """Trajectories have fixed lengths, so the last one may begin, or end, beyond the total."""
     return dict(rates=[1e-3, 5.0], interactions=[0, 2048, 4096, 5000, 6144], total_interactions=5000, initial=0.01)
+
+
+@case("annealing", question="anneal_learning_rate")
+def annealing_past_the_end(rng):
+    """The last trajectory begins before the end and ends beyond it."""
+    return dict(rates=[0.2], interactions=[600, 1100], total_interactions=1000, initial=0.2)
 
 
 @case("annealing", question="anneal_learning_rate", hidden=True)

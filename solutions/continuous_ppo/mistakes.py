@@ -28,6 +28,13 @@ broken_off_episode_counts = altered(
     hint="What do your sums contain after a `reset` in the middle of an episode?",
 )
 
+ends_of_both_kinds_left_out = altered(
+    "Summaries",
+    {"if terminated or truncated:": "if terminated != truncated:"},
+    hint="Which of your conditions is true if a step is both terminated and truncated?",
+    source="student code",
+)
+
 time_limit_is_no_end = altered(
     "Summaries",
     {"if terminated or truncated:": "if terminated:"},
@@ -82,6 +89,17 @@ sum_so_far_returned = altered(
     hint="Which reward does `step` return: that of this step, or the sum so far?",
 )
 
+
+window_of_all_wrappers = altered(
+    "Summaries",
+    {
+        "self.moving_averages.append(float(np.mean(self.episode_returns[-self.window :])))": ""
+        'Summaries.latest = [*getattr(Summaries, "latest", []), self._return][-self.window :]\n'
+        "self.moving_averages.append(float(np.mean(Summaries.latest)))"
+    },
+    hint="Does the list of latest returns belong to one wrapper, or to the class?",
+    source="student code",
+)
 
 moving_average_of_everything = altered(
     "Summaries",
@@ -310,6 +328,13 @@ vector_returned = altered(
     source="student code",
 )
 
+log_variance_bounded = altered(
+    "Model.forward",
+    {"self.log_variance.exp()": "self.log_variance.clamp(-5.0, 2.0).exp()"},
+    hint="Which variances can your model never return?",
+    source="student code",
+)
+
 deviation_returned = altered(
     "Model.forward",
     {"self.log_variance.exp()": "(0.5 * self.log_variance).exp()"},
@@ -391,6 +416,15 @@ exponential_twice_in_training = altered(
     hint="Where do you take the exponential: in Model, in Policy, or in both?",
 )
 
+deviation_of_the_first_call = altered(
+    "Policy.training",
+    {
+        "distribution = Independent(Normal(mean, variance.sqrt(),": ""
+        'self.deviation = getattr(self, "deviation", variance.sqrt().detach().reshape(-1, mean.shape[-1])[0])\n'
+        "distribution = Independent(Normal(mean, self.deviation.expand_as(mean),"
+    },
+    hint="The variance changes with every step of the optimizer: which one does your policy use?",
+)
 
 a_number_for_each_dimension = altered(
     "Policy.training",
@@ -483,6 +517,14 @@ variance_as_deviation = altered(
 )
 
 
+actions_of_one_row_lose_their_axis = altered(
+    "Policy.sampling",
+    {'"actions": actions.numpy()': '"actions": actions.squeeze(0).numpy()'},
+    hint="What shape do your actions have for a batch of one row?",
+    source="student code",
+    form=True,
+)
+
 drawn_with_variance = altered(
     "Policy.sampling",
     {"actions = mean + variance.sqrt() * noise": "actions = mean + variance * noise"},
@@ -501,6 +543,30 @@ same_noise_at_every_call = altered(
     {"noise = torch.randn_like(mean)": "noise = torch.randn(mean.shape, generator=torch.Generator().manual_seed(0))"},
     hint="Which noise does a generator return if you seed it again in every call?",
 )
+
+deviation_of_the_first_action = altered(
+    "Policy.sampling",
+    {
+        "actions = mean + variance.sqrt() * noise": ""
+        'self.deviation = getattr(self, "deviation", variance.sqrt())\n'
+        "actions = mean + self.deviation * noise"
+    },
+    hint="The variance changes with every step of the optimizer: which one do your actions have?",
+    source="student code",
+)
+
+results_overwritten_by_the_next_call = altered(
+    "Policy.sampling",
+    {
+        'return {"actions": actions.numpy()': 'if getattr(self, "actions", np.empty(0)).shape != actions.shape:\n'
+        "    self.actions = np.empty(actions.shape, np.float32)\n"
+        "self.actions[...] = actions\n"
+        'return {"actions": self.actions'
+    },
+    hint="What do the actions of one call contain after the next call?",
+    source="student code",
+)
+
 
 uniform_noise = altered(
     "Policy.sampling",
@@ -663,6 +729,20 @@ played_in_double_precision = altered(
 )
 
 # GAE
+
+bootstrap_of_an_older_critic = altered(
+    "GAE",
+    {
+        "latest = np.asarray(self.policy.act(trajectory[": ""
+        'observation = trajectory["state"]["latest_observation"].tobytes()\n'
+        "known = self.known = getattr(self, 'known', {})\n"
+        "if observation not in known:\n"
+        "    known[observation] = np.asarray(self.policy.act(trajectory[",
+        "next_values = np.concatenate": "latest = known[observation]\nnext_values = np.concatenate",
+    },
+    hint="The critic changes with every update: which critic's value of the latest observation do you use?",
+    source="student code",
+)
 
 gae_without_resets = altered(
     "GAE",
@@ -1762,6 +1842,15 @@ advantages_spent_by_the_step = altered(
 )
 
 # anneal_learning_rate
+
+left_as_it_is_after_the_end = altered(
+    "anneal_learning_rate",
+    {
+        "remaining = max(": "if interactions > total_interactions:\n    return\nremaining = max(",
+    },
+    hint="If the number of interactions jumps past total_interactions, which rate is left in the groups?",
+    source="student code",
+)
 
 rate_below_zero = altered(
     "anneal_learning_rate",

@@ -421,6 +421,11 @@ def targets_follow(rng):
     return dict(obs_dim=3, act_dim=2, tau=0.2, count=1)
 
 
+@case("following", question="DDPGAgent._target_soft_update")
+def targets_follow_again(rng):
+    return dict(obs_dim=2, act_dim=2, tau=0.3, count=2)
+
+
 @case("following", question="DDPGAgent._target_soft_update", hidden=True)
 def targets_follow_twice(rng):
     return dict(obs_dim=2, act_dim=1, tau=0.6, count=2)
@@ -500,6 +505,12 @@ def units_both_ways(rng):
     inside = np.array([[-1.0, 0.5, 0.0], [0.25, -0.75, 1.0]], np.float32)
     own = np.array([[1.5, -3.0, 0.25], [2.75, -1.0, 1.0]], np.float32)
     return dict(low=[1.0, -4.0, 0.0], high=[3.0, 0.0, 1.0], actions=inside, own=own)
+
+
+@case("units", question="ActionNormalizer")
+def units_in_double_precision(rng):
+    """Actions beyond the range, of the precision in which NumPy calculates: an array that is not copied is changed."""
+    return dict(low=[-2.0], high=[6.0], actions=np.array([[-1.5], [0.25], [1.75]]), own=np.array([[-3.0], [0.5], [8.0]]))
 
 
 @case("units", question="ActionNormalizer", hidden=True)

@@ -145,6 +145,20 @@ next_observation_in_the_next_row = altered(
 
 # ReplayBuffer.sample_batch
 
+batches_in_the_same_array = altered(
+    "ReplayBuffer.sample_batch",
+    {
+        "return {\n": ""
+        'if not hasattr(self, "drawn"):\n'
+        "    self.drawn = np.empty((self.batch_size, self.obs_buf.shape[1]), np.float32)\n"
+        "self.drawn[...] = self.obs_buf[rows]\n"
+        "return {\n",
+        '"obs": self.obs_buf[rows]': '"obs": self.drawn',
+    },
+    hint="If you draw a second batch, what do the arrays of the first one contain?",
+    source="student code",
+)
+
 drawn_with_replacement = altered(
     "ReplayBuffer.sample_batch",
     {"replace=False, shuffle=False": "replace=True"},
@@ -817,6 +831,13 @@ noise_never_drawn = altered(
 
 # DDPGAgent.step
 
+not_over_if_both_ends_come_at_once = altered(
+    "DDPGAgent.step",
+    {"return next_state, reward, terminated or truncated": "return next_state, reward, terminated != truncated"},
+    hint="Is the episode over if a step is both terminated and truncated?",
+    source="student code",
+)
+
 nothing_is_stored = altered(
     "DDPGAgent.step",
     {"self.memory.store(*self.transition)": "pass"},
@@ -1322,6 +1343,18 @@ losses_with_an_axis = altered(
 
 # DDPGAgent._target_soft_update
 
+pairs_used_up = altered(
+    "DDPGAgent._target_soft_update",
+    {
+        "for target, network in ((self.actor_target, self.actor), (self.critic_target, self.critic)):": ""
+        "pairs = iter(((self.actor_target, self.actor), (self.critic_target, self.critic)))\n"
+        'self.pairs = getattr(self, "pairs", pairs)\n'
+        "for target, network in self.pairs:"
+    },
+    hint="What is left of an iterator, such as that of zip, after a loop has gone through it?",
+    source="student code",
+)
+
 targets_copied = altered(
     "DDPGAgent._target_soft_update",
     {"slow.lerp_(fast, self.tau)": "slow.copy_(fast)"},
@@ -1433,6 +1466,18 @@ environment_of_the_notebook = altered(
     hint="Which environment do you reset: the agent's, or a global one?",
     source="PG is All You Need",
 )
+
+scores_of_another_training = altered(
+    "DDPGAgent.train",
+    {
+        "scores, actor_losses, critic_losses = [], [], []": ""
+        'scores = DDPGAgent.scores = getattr(DDPGAgent, "scores", [])\n'
+        "actor_losses, critic_losses = [], []"
+    },
+    hint="If a second agent trains, which scores does its first plot show?",
+    source="student code",
+)
+
 
 update_for_each_episode = altered(
     "DDPGAgent.train",
@@ -1589,6 +1634,13 @@ losses_of_the_last_interval = altered(
 
 # DDPGAgent.test
 
+score_without_the_last_reward = altered(
+    "DDPGAgent.test",
+    {'print(f"score: {score:.1f}")': 'print(f"score: {score - reward:.1f}")'},
+    hint="When the loop over the episode ends, is the last reward in your score?",
+    source="student code",
+)
+
 last_reward_as_score = altered(
     "DDPGAgent.test",
     {'print(f"score: {score:.1f}")': 'print(f"score: {reward:.1f}")'},
@@ -1678,6 +1730,21 @@ range_around_zero = altered(
     hint="If a dimension goes from 0 to 10, what should your wrapper return for -1, 0 and 1?",
 )
 
+range_of_another_environment = altered(
+    "ActionNormalizer",
+    {
+        "return np.clip(low + (action + 1.0)": ""
+        'ActionNormalizer.range = low, high = getattr(ActionNormalizer, "range", (low, high))\n'
+        "return np.clip(low + (action + 1.0)",
+        "return np.clip(2 * (action - low)": ""
+        'ActionNormalizer.range = low, high = getattr(ActionNormalizer, "range", (low, high))\n'
+        "return np.clip(2 * (action - low)",
+    },
+    hint="If you wrap a second environment, whose range does its wrapper use?",
+    source="student code",
+)
+
+
 half_the_range = altered(
     "ActionNormalizer",
     {"low + (action + 1.0) * (high - low) / 2, low, high": "low + (action + 1.0) * (high - low) / 2, -1.0, 1.0"},
@@ -1689,6 +1756,18 @@ outside_of_the_range = altered(
     "ActionNormalizer",
     {"np.clip(low + (action + 1.0) * (high - low) / 2, low, high)": "low + (action + 1.0) * (high - low) / 2"},
     hint="What does `action` return for an input of 1.5?",
+)
+
+callers_action_clipped = altered(
+    "ActionNormalizer",
+    {
+        "return np.clip(low + (action + 1.0)": ""
+        "np.clip(np.asarray(action), -1.0, 1.0, out=np.asarray(action))\n"
+        "return np.clip(low + (action + 1.0)"
+    },
+    hint="Does np.asarray copy an array, and what does clipping in place do to the agent's action?",
+    source="student code",
+    form=True,
 )
 
 callers_action_changed = altered(

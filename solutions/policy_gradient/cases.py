@@ -71,6 +71,12 @@ def returns_tail(rng):
 
 
 @case("returns", question="get_returns")
+def returns_no_end(rng):
+    """A single episode, which is unfinished."""
+    return dict(rewards=nonzero(rng, 6), terminateds=ends(6), discount_factor=0.7)
+
+
+@case("returns", question="get_returns")
 def returns_discount_zero(rng):
     """Where 0 is raised to a power, or divided by itself, there is nan."""
     return dict(rewards=nonzero(rng, 8), terminateds=ends(8, 3, 7), discount_factor=0.0)
@@ -94,6 +100,11 @@ def returns_not_discounted_otherwise(rng):
 @case("returns", question="get_returns", hidden=True)
 def returns_unfinished_tail(rng):
     return dict(rewards=nonzero(rng, 11), terminateds=ends(11, 2, 6), discount_factor=0.7)
+
+
+@case("returns", question="get_returns", hidden=True)
+def returns_without_any_end(rng):
+    return dict(rewards=nonzero(rng, 12), terminateds=ends(12), discount_factor=0.85)
 
 
 @case("returns", question="get_returns", hidden=True)
@@ -159,6 +170,14 @@ def vanilla_seed_example(rng):
 @case("vanilla_loss", question="get_vanilla_policy_gradient_loss", nudges={"return_or_advantage": 1})
 def vanilla_batch(rng):
     return vanilla_inputs(rng, 7, 3, 8, 4)
+
+
+@case("vanilla_loss", question="get_vanilla_policy_gradient_loss")
+def vanilla_return_of_zero(rng):
+    """A row whose return is 0 counts in the mean like any other."""
+    inputs = vanilla_inputs(rng, 6, 3, 8, 4)
+    inputs["return_or_advantage"][2] = 0.0
+    return inputs
 
 
 @case("vanilla_loss", question="get_vanilla_policy_gradient_loss", nudges={"return_or_advantage": 1})
@@ -288,6 +307,12 @@ def value_loss_hand_table(rng):
         observation=observation.astype(np.float32),
         returns=returns.astype(np.float32),
     )
+
+
+@case("value_loss", question="get_value_net_loss")
+def value_loss_large_errors(rng):
+    """Errors of about 30, whose squares count in full."""
+    return dict(weights=layers(rng, 3, 8, 8, 1), observation=normal(rng, 5, 3), returns=nonzero(rng, 5, 1) * 30)
 
 
 @case("value_loss", question="get_value_net_loss")
@@ -511,6 +536,12 @@ def train_minibatches(rng):
     return inputs | dict(value_rows=normal(rng, 44, 1), critic_loss_multiplier=0.5, minibatch_size=8)
 
 
+@case("train", question="train_policy_gradient.minibatches")
+def train_last_minibatch_of_one(rng):
+    """Nine rows in minibatches of four: the last one has a single row."""
+    return training(rng, [5, 4], rollouts=2, rollouts_before_training=2, training_epochs_per_rollout=2, minibatch_size=4)
+
+
 @case("train", question="train_policy_gradient.minibatches", hidden=True)
 def train_minibatches_divide(rng):
     return training(
@@ -618,6 +649,20 @@ def ppo_without_a_range(rng):
 @case("ppo_loss", question="get_PPO_policy_gradient_loss")
 def ppo_single_row(rng):
     return ppo_inputs(rng, 1, 2, 6, 3, move=0.05) | dict(ppo_clip=0.2)
+
+
+@case("ppo_loss", question="get_PPO_policy_gradient_loss")
+def ppo_wide_clip(rng):
+    """A range that clips nothing but a ratio of 15, of a good action: others are 0.1, 1.1 and 9."""
+    inputs = ppo_inputs(rng, 8, 3, 8, 16, move=0.0)
+    advantages = np.repeat([1.5, -0.75], 4)[:, None].astype(np.float32)
+    return with_ratios(inputs, np.tile([2.7, -2.3, 0.1, 2.2], 2)) | dict(return_or_advantage=advantages, ppo_clip=10.0)
+
+
+@case("ppo_loss", question="get_PPO_policy_gradient_loss", hidden=True)
+def ppo_another_wide_clip(rng):
+    inputs = with_ratios(ppo_inputs(rng, 12, 2, 6, 16, move=0.0), np.tile([2.4, -2.2, 0.6, 1.9], 3))
+    return inputs | dict(return_or_advantage=nonzero(rng, 12, 1), ppo_clip=8.0)
 
 
 @case("ppo_loss", question="get_PPO_policy_gradient_loss", hidden=True)

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import utils
-from grader.proof.catalogue import altered, mistake
+from grader.proof.catalogue import altered, mistake, placement
 
 # get_returns
 
@@ -207,6 +207,13 @@ def returns_lie_in_one_row(rollout_buffer, discount_factor=0.95):
     return column(backwards(rollout_buffer, discount_factor)).T
 
 
+@mistake("get_returns", hint="If no row is terminated, which rows do you go through?", source="student code")
+def unfinished_buffer_left_at_zero(rollout_buffer, discount_factor=0.95):
+    if not rollout_buffer.terminateds.any():
+        return torch.zeros(rollout_buffer.final_size, 1)
+    return column(backwards(rollout_buffer, discount_factor))
+
+
 @mistake("get_returns", hint="Is the reward of a row itself part of its return?")
 def own_reward_left_out(rollout_buffer, discount_factor=0.95):
     returns = backwards(rollout_buffer, discount_factor)
@@ -233,11 +240,42 @@ def returns_pile_up_from_call_to_call(rollout_buffer, discount_factor=0.95):
     return column(kept_returns)
 
 
+known_discounts = {}
+
+
+@mistake(
+    "get_returns",
+    hint="If the discount factor differs from that of the previous call, which powers of it do you use?",
+    source="student code",
+)
+def discounts_of_another_call(rollout_buffer, discount_factor=0.95):
+    size = rollout_buffer.final_size
+    if size not in known_discounts:
+        known_discounts[size] = [discount_factor**power for power in range(size)]
+    rewards = rollout_buffer.rewards.tolist()
+    return column(
+        [
+            sum(power * reward for power, reward in zip(known_discounts[size], rewards[row:end], strict=False))
+            for start, end in segments(rollout_buffer)
+            for row in range(start, end)
+        ]
+    )
+
+
 @mistake("get_returns", hint="What do the buffer's rewards contain after your function has run?", form=True)
 def returns_overwrite_the_rewards(rollout_buffer, discount_factor=0.95):
     returns = column(backwards(rollout_buffer, discount_factor))
     rollout_buffer.rewards[:] = returns.squeeze(1)
     return returns
+
+
+@placement("returns_overwrite_the_rewards", "by a tensor of the same memory")
+def returns_share_memory_with_the_rewards(rollout_buffer, discount_factor=0.95):
+    returns = rollout_buffer.rewards.float()
+    for row in reversed(range(len(returns) - 1)):
+        if not rollout_buffer.terminateds[row]:
+            returns[row] += discount_factor * returns[row + 1]
+    return returns.clone().unsqueeze(1)
 
 
 @mistake("get_returns", hint="What does your formula divide by when the discount factor is 0?")
@@ -479,6 +517,16 @@ plays_another_action_than_it_stores = altered(
     hint="How many actions do you sample per step, and is the action that you play the one that you store?",
 )
 
+copy_of_the_seed_passed_on = altered(
+    "collect_rollouts",
+    {
+        "final_rewards = []": "final_rewards = []\nring = None if seed is None else seed.copy()",
+        "seed=seed)": "seed=ring)",
+    },
+    hint="If you pass on a copy of the seed array, with which seeds does the next call of collect_rollouts start?",
+    source="student code",
+)
+
 seed_not_passed_on = altered(
     "collect_rollouts",
     {"distribution_sample(logits, seed=seed)": "distribution_sample(logits)"},
@@ -675,6 +723,11 @@ def value_uphill(value_net, observation, returns, **kwargs):
     return -nn.functional.mse_loss(value_net(observation), returns)
 
 
+@mistake("get_value_net_loss", hint="How does your loss grow with an error of 30: like its square?", source="student code")
+def value_huber_beyond_ten(value_net, observation, returns, **kwargs):
+    return 2 * nn.functional.huber_loss(value_net(observation), returns, delta=10.0)
+
+
 @mistake("get_value_net_loss", hint="What does the value network estimate: the returns, or the advantages of the policy loss?")
 def value_of_advantages(value_net, observation, returns, **kwargs):
     return nn.functional.mse_loss(value_net(observation), kwargs.get("return_or_advantage", returns))
@@ -832,6 +885,20 @@ def advantages_without_values(value_net, observations, returns):
 def advantages_clipped(value_net, observations, returns):
     with torch.no_grad():
         return standardized(returns - value_net(observations)).clamp(-3, 3)
+
+
+seen_advantages = []
+
+
+@mistake(
+    "get_advantages", hint="Do your mean and standard deviation belong to these advantages, or to those of all calls so far?"
+)
+def standardized_with_all_calls_so_far(value_net, observations, returns):
+    with torch.no_grad():
+        advantages = returns - value_net(observations)
+    seen_advantages.append(advantages)
+    seen = torch.cat(seen_advantages)
+    return (advantages - seen.mean()) / (seen.std() + 1e-10)
 
 
 @mistake("get_advantages", hint="After your function returns, is torch's gradient mode still on?", learns=False, form=True)
@@ -1002,6 +1069,33 @@ clip_range_not_passed_on = altered(
     "train_policy_gradient.without_critic",
     {'                    "ppo_clip": ppo_clip,\n': ""},
     hint="Which argument of the training loop never reaches the loss?",
+)
+
+single_rows_left_out = altered(
+    "train_policy_gradient.minibatches",
+    {
+        ".split(minibatch_size):": ".split(minibatch_size):\n    if len(rows) < 2:\n        continue",
+    },
+    hint="If the rows of a collection are one more than fit into whole minibatches, what happens to the last one?",
+    source="student code",
+)
+
+own_value_loss_in_place_of_the_given_one = altered(
+    "train_policy_gradient.with_critic",
+    {"get_value_net_loss(**batch)": 'train_policy_gradient.__globals__["get_value_net_loss"](**batch)'},
+    hint="Which value loss does your loop call: the one that is passed as get_value_net_loss, or that of your file?",
+    source="student code",
+)
+
+no_value_loss_at_multiplier_zero = altered(
+    "train_policy_gradient.with_critic",
+    {
+        "if value_net is not None:\n                    critic_loss": ""
+        "if value_net is not None and critic_loss_multiplier:\n"
+        "    critic_loss"
+    },
+    hint="What does the second list contain if critic_loss_multiplier is 0?",
+    source="student code",
 )
 
 rollout_seed_not_passed_on = altered(
@@ -1443,6 +1537,25 @@ def ppo_clips_the_logarithm(policy, observation, old_logits, action, return_or_a
     clipped = ratio.log().clamp(-ppo_clip, ppo_clip).exp()
     return -torch.min(ratio * return_or_advantage, clipped * return_or_advantage).mean()
 
+
+clipped_in_logarithms = altered(
+    "get_PPO_policy_gradient_loss",
+    {
+        "ratio = torch.exp(log_prob - old_logits.gather(1, action))": ""
+        "log_ratio = log_prob - old_logits.gather(1, action)\n"
+        "ratio = torch.exp(log_ratio)",
+        "ratio.clamp(1 - ppo_clip, 1 + ppo_clip)": "log_ratio.clamp(*torch.tensor([-ppo_clip, ppo_clip]).log1p()).exp()",
+    },
+    hint="What is the logarithm of 1 - ppo_clip if ppo_clip is 10?",
+    source="student code",
+)
+
+logarithm_of_the_ratio_bounded = altered(
+    "get_PPO_policy_gradient_loss",
+    {"old_logits.gather(1, action))": "old_logits.gather(1, action)).clamp(0.1353, 7.389)"},
+    hint="Which ratios does the formula bound: all of them, or only those of the clipped product?",
+    source="student code",
+)
 
 ppo_own_clip_range = altered(
     "get_PPO_policy_gradient_loss",

@@ -265,7 +265,7 @@ def get_PPO_policy_gradient_loss(
             as data: they get no gradient.
         action: int64 `[B, 1]`; the actions that were taken.
         return_or_advantage: float32 `[B, 1]`; A_t. Treat it as data: it gets no gradient.
-        ppo_clip: ε.
+        ppo_clip: ε, a positive number. It may be larger than 1.
         kwargs: Arguments that other losses need; ignore them.
 
     ρ_t = π(a_t | s_t) / π_old(a_t | s_t). It is 1 as long as the policy has not changed.

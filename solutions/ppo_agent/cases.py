@@ -114,6 +114,12 @@ def terminated_inside(rng):
     return steps(rng, 9, 3) | dict(gamma=0.9, lamb=0.8, terminated=flags(9, 2, 6), truncated=flags(9))
 
 
+@case("estimate", question="GeneralizedAdvantageEstimator.ends")
+def both_ends_at_one_step(rng):
+    """Step 3 terminated the task just when the time was up: nothing follows."""
+    return steps(rng, 7, 2) | dict(gamma=0.9, lamb=0.7, terminated=flags(7, 3), truncated=flags(7, 1, 3))
+
+
 @case("estimate", question="GeneralizedAdvantageEstimator.ends", nudges={"reward": 1, "state": 1, "next_state": 1})
 def truncated_inside(rng):
     return steps(rng, 9, 2) | dict(gamma=0.85, lamb=0.9, terminated=flags(9), truncated=flags(9, 3, 6))
@@ -797,6 +803,12 @@ def values_and_targets(rng):
 @case("value_loss", question="PPOAgent.value_loss")
 def one_value_and_one_target(rng):
     return dict(value=normal(rng, 1), value_target=normal(rng, 1) + 1.0)
+
+
+@case("value_loss", question="PPOAgent.value_loss")
+def values_far_from_their_targets(rng):
+    """Errors of about 40, whose squares count in full."""
+    return dict(value=normal(rng, 6, scale=30.0), value_target=normal(rng, 6, scale=30.0) - 9.0)
 
 
 @case("value_loss", question="PPOAgent.value_loss", hidden=True)

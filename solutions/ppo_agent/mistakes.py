@@ -171,6 +171,25 @@ one_value_is_no_array = altered(
 
 # GeneralizedAdvantageEstimator.ends
 
+both_ends_taken_for_a_truncation = altered(
+    "GeneralizedAdvantageEstimator.ends",
+    {"np.where(terminated, 0.0, next_value)": "np.where(terminated & ~truncated, 0.0, next_value)"},
+    hint="If a step is both terminated and truncated, does the value of the next state count?",
+    source="student code",
+)
+
+decay_of_the_first_call = altered(
+    "GeneralizedAdvantageEstimator.ends",
+    {
+        "decay = gamma * lamb *": ""
+        "estimator = GeneralizedAdvantageEstimator\n"
+        'estimator.decay = getattr(estimator, "decay", gamma * lamb)\n'
+        "decay = estimator.decay *"
+    },
+    hint="If gamma or lamb differ from those of the previous call, which ones does your function use?",
+    source="student code",
+)
+
 no_ends = altered(
     "GeneralizedAdvantageEstimator.ends",
     {
@@ -553,6 +572,19 @@ test_of_the_own_estimator_alone = altered(
 )
 
 # IndependentGaussianProcess.sample
+
+deviation_of_the_first_sample = altered(
+    "IndependentGaussianProcess.sample",
+    {
+        "return mu.detach() + log_sigma.detach().exp() * noise": ""
+        'self.known = getattr(self, "known", {})\n'
+        "if log_sigma.shape not in self.known:\n"
+        "    self.known[log_sigma.shape] = log_sigma.detach().exp()\n"
+        "return mu.detach() + self.known[log_sigma.shape] * noise"
+    },
+    hint="If log_sigma changes between two calls, which standard deviation do you sample with?",
+    source="student code",
+)
 
 logarithm_as_deviation = altered(
     "IndependentGaussianProcess.sample",
@@ -1019,6 +1051,17 @@ values_in_a_row = altered(
 
 # EpisodeMemory.get_recent_state
 
+window_emptied_at_the_end = altered(
+    "EpisodeMemory.get_recent_state",
+    {
+        "recent = [*self.observations, observation]": ""
+        "seen = [] if self.terminated or self.truncated else self.observations\n"
+        "recent = [*seen, observation]"
+    },
+    hint="Which observations does the final state contain, for which `forward` is called once more after the end?",
+    source="student code",
+)
+
 zeros_at_the_end = altered(
     "EpisodeMemory.get_recent_state",
     {
@@ -1114,6 +1157,18 @@ zeros_put_into_the_memory = altered(
 )
 
 # PPOAgent.forward
+
+observations_in_one_array = altered(
+    "PPOAgent.forward",
+    {
+        "self.recent = (observations, states, action, log_prob)": ""
+        'self.room = getattr(self, "room", np.zeros_like(observations))\n'
+        "self.room[...] = observations\n"
+        "self.recent = (self.room, states, action, log_prob)"
+    },
+    hint="Into which array does the second call write its observations, and who still holds that of the first call?",
+    source="student code",
+)
 
 nothing_new_is_tried = altered(
     "PPOAgent.forward",
@@ -1526,6 +1581,19 @@ nothing_is_not_a_dictionary = altered(
 
 # PPOAgent.finish_episode
 
+states_in_one_tensor = altered(
+    "PPOAgent.finish_episode",
+    {
+        "return {\n": ""
+        'self.room = getattr(self, "room", torch.zeros(10_000, *state.shape[1:]))\n'
+        "self.room[: len(state)] = state\n"
+        "return {\n",
+        '"state": state,': '"state": self.room[: len(state)],',
+    },
+    hint="What do the states of the first episode contain after you have finished the second one?",
+    source="student code",
+)
+
 last_step_dropped = altered(
     "PPOAgent.finish_episode",
     {
@@ -1908,6 +1976,16 @@ log_ratio_clipped = altered(
 )
 
 # PPOAgent.value_loss
+
+value_loss_of_huber_beyond_ten = altered(
+    "PPOAgent.value_loss",
+    {
+        '(self.critic(batch["state"]).squeeze(1) - batch["value_target"]).square().mean()': ""
+        '2 * nn.functional.huber_loss(self.critic(batch["state"]).squeeze(1), batch["value_target"], delta=10.0)'
+    },
+    hint="How does your loss grow with an error of 40: like its square?",
+    source="student code",
+)
 
 every_value_with_every_target = altered(
     "PPOAgent.value_loss",

@@ -68,6 +68,12 @@ def network_single_game(rng):
     return dict(n_actions=14, batch=1, seed=4)
 
 
+@case("network", question="forward")
+def network_at_the_start(rng):
+    """New games: the memory is empty, and that of earlier games must not come back."""
+    return dict(n_actions=14, batch=3, seed=5, empty=True)
+
+
 @case("network", question="forward", hidden=True)
 def network_one_game(rng):
     return dict(n_actions=14, batch=1, seed=2)
@@ -153,6 +159,22 @@ def losses_to_be_continued(rng):
 
 
 @case("losses", question="train_on_rollout.policy")
+def losses_with_a_last_reward(rng):
+    """A reward and an action in the last column, which nobody has executed; unlike EnvPool, whose are 0."""
+    inputs = both(rng, 3, 5, bootstrap=True)
+    inputs["actions"][:, -1] = [1, 3, 2]
+    inputs["rewards"][:, -1] = nonzero(rng, 3)
+    return inputs
+
+
+@case("losses", question="train_on_rollout.policy")
+def losses_of_whole_rewards(rng):
+    """Rewards are integers, but returns are not."""
+    inputs = both(rng, 3, 5, bootstrap=True)
+    return inputs | dict(rewards=np.array([[1, 0, -2, 3, 0], [0, 1, 1, -1, 0], [2, -1, 0, 1, 0]]))
+
+
+@case("losses", question="train_on_rollout.policy")
 def losses_of_one_game(rng):
     """One game, one tick."""
     return both(rng, 1, 2, bootstrap=True)
@@ -196,6 +218,19 @@ def losses_large(rng):
 @case("losses", question="train_on_rollout.policy", hidden=True)
 def losses_large_to_be_continued(rng):
     return both(rng, 5, 9, n_actions=5, bootstrap=True) | dict(gamma=0.9)
+
+
+@case("losses", question="train_on_rollout.policy", hidden=True)
+def losses_with_another_last_reward(rng):
+    inputs = both(rng, 2, 4, n_actions=3, bootstrap=True)
+    inputs["rewards"][:, -1] = nonzero(rng, 2)
+    return inputs | dict(gamma=0.8)
+
+
+@case("losses", question="train_on_rollout.policy", hidden=True)
+def losses_of_more_whole_rewards(rng):
+    inputs = both(rng, 4, 6, bootstrap=True)
+    return inputs | dict(rewards=rng.integers(-3, 4, size=(4, 6)) * np.array([1, 1, 1, 1, 1, 0]), gamma=0.7)
 
 
 @case("losses", question="train_on_rollout.policy", hidden=True)

@@ -134,6 +134,20 @@ memory_unpacked_the_other_way_round = altered(
     source="student code",
 )
 
+memory_of_the_last_game = altered(
+    "forward",
+    {
+        "h, c = self.rnn(hidden, prev_state)": ""
+        "if not prev_state[0].any():\n"
+        '    prev_state = getattr(self, "memory", prev_state)\n'
+        "h, c = self.rnn(hidden, prev_state)\n"
+        "self.memory = (h.detach(), c.detach())"
+    },
+    hint="When a new game starts with an empty memory, which memory does your agent use?",
+    source="student code",
+)
+
+
 memory_returned_the_other_way_round = altered(
     "forward",
     {"return (h, c), (": "return (c, h), ("},
@@ -564,6 +578,28 @@ baseline_of_the_next_state = altered(
     hint="Which state's value do you subtract from G_t: that of s_t, or that of s_(t+1)?",
 )
 
+last_reward_in_the_return = altered(
+    "train_on_rollout.policy",
+    {
+        "G_next = V_next = state_values[:, -1].detach() * is_not_done[:, -1]": ""
+        "V_next = state_values[:, -1].detach() * is_not_done[:, -1]\n"
+        "G_next = rewards[:, -1] + V_next"
+    },
+    hint="Has the action of the last column been executed, and does its reward belong to your return?",
+    source="student code",
+)
+
+returns_rounded_to_whole_numbers = altered(
+    "train_on_rollout.policy",
+    {
+        "rewards = torch.as_tensor(np.asarray(rewards), dtype=torch.float32)": "rewards = torch.as_tensor(np.asarray(rewards))",
+        "G_t = rewards[:, t] + gamma * G_next": "G_t = (rewards[:, t] + gamma * G_next).to(rewards.dtype)",
+    },
+    hint="If the rewards are integers, which dtype do your returns have?",
+    source="student code",
+)
+
+
 advantages_normalized = altered(
     "train_on_rollout.policy",
     {
@@ -793,6 +829,18 @@ class ColumnAgent(nn.Module):
 
 agent = ColumnAgent(14)
 opt = torch.optim.Adam(agent.parameters(), lr=5e-4)
+
+
+discount_of_the_first_call = altered(
+    "train_on_rollout.policy",
+    {
+        "# G and V of column t + 1: 0 where the game is over.": ""
+        'discount = train_on_rollout.discount = getattr(train_on_rollout, "discount", gamma)',
+        "rewards[:, t] + gamma * G_next": "rewards[:, t] + discount * G_next",
+    },
+    hint="If gamma differs from that of the previous call, which one does your function use?",
+    source="student code",
+)
 
 
 @mistake(
@@ -1417,6 +1465,17 @@ rollout_overwritten = altered(
     "train_on_rollout.step",
     {"G_next = played * G_t": "rewards[:, t] = G_t\nG_next = played * G_t"},
     hint="torch.as_tensor shares memory with the array: what do the rollout's rewards contain after your function?",
+    source="student code",
+)
+
+mean_of_all_losses_so_far = altered(
+    "train_on_rollout.step",
+    {
+        "return loss.detach().numpy()": ""
+        'train_on_rollout.losses = [*getattr(train_on_rollout, "losses", []), loss.item()]\n'
+        "return np.mean(train_on_rollout.losses)"
+    },
+    hint="Is the loss that you return that of this call, or a mean over several calls?",
     source="student code",
 )
 

@@ -286,8 +286,12 @@ def model_layers(submitted, obs_dim: int, act_dim: int) -> dict:
     }
 
 
-def model_forward(submitted, obs_dim: int, act_dim: int, observations: np.ndarray) -> dict:
-    """Call a `Model` whose parameters have known numbers: all of one shape have the same, so their names do not matter."""
+def model_forward(submitted, obs_dim: int, act_dim: int, observations: np.ndarray, spread: float = 1.0) -> dict:
+    """Call a `Model` whose parameters have known numbers: all of one shape have the same, so their names do not matter.
+
+    Args:
+        spread: By how much the vectors of `act_dim` numbers, of which one gives the variances, are larger than by default.
+    """
     model = model_class(submitted)(obs_dim, act_dim).float()
     given = tensor(observations)
     call_beforehand(lambda: model(1 - given))
@@ -298,6 +302,8 @@ def model_forward(submitted, obs_dim: int, act_dim: int, observations: np.ndarra
             if is_matrix(parameter, act_dim):
                 drawn = 2 * drawn / parameter.numel() ** 0.25
                 drawn = (drawn + drawn.T) / 2**0.5 if drawn.shape[0] == drawn.shape[1] else drawn
+            elif parameter.numel() == act_dim:
+                drawn = spread * drawn
             parameter.copy_(tensor(drawn if drawn.shape == tuple(parameter.shape) else drawn.T))
     with linear_layers() as passed:
         result = model(given)
@@ -495,9 +501,14 @@ def many_samples(
     observation: np.ndarray,
     one_by_one: bool = False,
 ) -> dict:
-    """Call `Policy.act` on many rows that are all the same observation, or as often on one; report how actions scatter."""
+    """Call `Policy.act` on many rows that are all the same observation, or as often on one; report how actions scatter.
+
+    The policy has acted before, when its model had other parameters.
+    """
     model = LinearModel(mean, log_variance, value)
     policy = submitted.Policy(model)
+    before = np.array(observation) if one_by_one else np.tile(observation, (2, 1))
+    call_beforehand(lambda: model.watched(lambda: policy.act(before)))
     if one_by_one:
         drawn = [policy.act(np.array(observation))["actions"] for _ in range(MANY_CALLS)]
     else:
@@ -568,6 +579,9 @@ def gae(
     options = ({} if gamma is None else {"gamma": gamma}) | ({} if lambda_ is None else {"lambda_": lambda_})
     estimator = submitted.GAE(policy, **options)
     call_beforehand(lambda: _with_advantages(estimator, policy, observations, -rewards, resets, 1 - latest_observation, []))
+    known, policy.weights = policy.weights, policy.weights + 1  # as before an update of the model
+    call_beforehand(lambda: _with_advantages(estimator, policy, observations, -rewards, resets, latest_observation, []))
+    policy.weights = known
     first = _with_advantages(estimator, policy, observations, rewards, resets, latest_observation, truncated or [])
     if first["returned"] != ADDED:
         return first

@@ -276,6 +276,10 @@ def sampling(submitted, count: int, size: int, batch_size: int, obs_dim: int, ac
         with quietly():
             first[name][...] = 0
     batches, broken = [], set()
+    drawn = buffer.sample_batch()
+    known = {name: to_plain(drawn[name]) for name in NAMES}
+    buffer.sample_batch()
+    facts["a batch is changed by the next one"] = any(not np.array_equal(to_plain(drawn[name]), known[name]) for name in NAMES)
     for _ in range(draws):
         batch = buffer.sample_batch()
         batch = {name: np.asarray(to_plain(batch[name]), np.float64) for name in NAMES}
@@ -1538,7 +1542,15 @@ def testing(submitted, observations: list[np.ndarray], rewards: list[np.ndarray]
     print(said.getvalue(), end="")
     score = float(sum(rewards[0]))
     told = [float(found) for found in re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", said.getvalue())]
-    printed = "its score" if any(abs(found - score) < 0.6 for found in told) else "other numbers" if told else "no number"
+    numbers_told = {
+        "its score": score,
+        "the last reward": rewards[0][-1],
+        "the mean of the rewards": np.mean(rewards[0]),
+        "its score without the last reward": score - rewards[0][-1],
+        "its score without the first reward": score - rewards[0][0],
+    }
+    known = [name for name, number in numbers_told.items() if any(abs(found - number) < 0.6 for found in told)]
+    printed = known[0] if known else "other numbers" if told else "no number"
     if not isinstance(frames, (list, tuple, np.ndarray)):
         return {"returned": describe_kind(frames)}
     shown = [to_number(np.asarray(frame).ravel()[0]) for frame in frames]

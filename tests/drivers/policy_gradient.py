@@ -447,7 +447,8 @@ def train(submitted, value_rows: np.ndarray | None = None, **recorded: Any) -> d
     Args:
         recorded: See `recorded_training`.
     """
-    call_beforehand(lambda: recorded_training(submitted, value_rows=value_rows, **recorded))
+    others = {name: recorded[name] + 1 for name in ("rewards", "returns", "advantages")}
+    call_beforehand(lambda: recorded_training(submitted, value_rows=value_rows, **(recorded | others)))
     facts = recorded_training(submitted, value_rows=value_rows, **recorded)
     if value_rows is None:
         return facts
@@ -490,6 +491,8 @@ def recorded_training(submitted, scheduler: bool = False, value_rows: np.ndarray
             rollout_seed=recording.ring,
             **given,
         )
+    if not recording.collections and not recording.minibatches["batches"]:
+        raise RuntimeError("train_policy_gradient ended before it called collect_rollouts and a loss")
     facts = recording.facts() | {
         "steps": optimizer.steps,
         "moved by more than the steps": {
@@ -508,6 +511,8 @@ def recorded_training(submitted, scheduler: bool = False, value_rows: np.ndarray
     }
 
 
+FUNCTIONS = "the functions that are given are called"
+FUNCTIONS_OF_THE_VALUE_NETWORK = "the functions of the value network that are given are called"
 RECORDED = ("lengths", "actions", "rewards", "returns", "advantages", "policy_rows")
 
 
@@ -554,7 +559,8 @@ class Recording:
             "environment and policy reach collect_rollouts": True,
             "rollout_seed reaches collect_rollouts": True,
             "get_returns keeps its default discount factor": True,
-            "the functions that are given are called": True,
+            FUNCTIONS: True,
+            FUNCTIONS_OF_THE_VALUE_NETWORK: True,
             "the value network reaches get_advantages": True,
         }
         self.owners: dict[str, dict[float, int]] = {}
@@ -571,18 +577,18 @@ class Recording:
 
         Whoever calls these in place of those that are given has that noted, and everything else judged.
         """
-        given: dict[str, Callable[..., Any]] = {
-            "get_vanilla_policy_gradient_loss": self.actor_loss,
-            "get_PPO_policy_gradient_loss": self.actor_loss,
-            "get_value_net_loss": self.critic_loss,
-            "get_returns": self.get_returns,
-            "get_advantages": self.get_advantages,
+        given: dict[str, tuple[Callable[..., Any], str]] = {
+            "get_vanilla_policy_gradient_loss": (self.actor_loss, FUNCTIONS),
+            "get_PPO_policy_gradient_loss": (self.actor_loss, FUNCTIONS),
+            "get_returns": (self.get_returns, FUNCTIONS),
+            "get_value_net_loss": (self.critic_loss, FUNCTIONS_OF_THE_VALUE_NETWORK),
+            "get_advantages": (self.get_advantages, FUNCTIONS_OF_THE_VALUE_NETWORK),
         }
-        return {name: self.of_the_module(fake) for name, fake in given.items()} | {"collect_rollouts": self.collect_rollouts}
+        return {name: self.of_the_module(*fake) for name, fake in given.items()} | {"collect_rollouts": self.collect_rollouts}
 
-    def of_the_module(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def of_the_module(self, function: Callable[..., Any], fact: str) -> Callable[..., Any]:
         def instead(*given: Any, **named: Any) -> Any:
-            self.passed_on["the functions that are given are called"] = False
+            self.passed_on[fact] = False
             return function(*given, **named)
 
         return instead
@@ -881,6 +887,8 @@ def one_update(submitted, loss: str, rollouts: int, epochs: int, critic_loss_mul
         )
         pieces.blaming("train_policy_gradient", training)
     after = {f"{kind}, {name}": value.detach() for kind, net in networks.items() for name, value in net.named_parameters()}
+    if not pieces.results and all(torch.equal(value, before[name]) for name, value in after.items()):
+        raise RuntimeError("your train_policy_gradient ended before it called any of your other functions")
     torch.set_grad_enabled(True)
     with torch.no_grad():
         answers += [policy(everywhere), value_net(everywhere)]

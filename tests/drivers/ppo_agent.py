@@ -8,6 +8,7 @@ and methods of the agent that are not asked about only note how they were called
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import itertools
 from collections.abc import Callable, Iterable, Iterator
@@ -385,6 +386,7 @@ def samples(submitted, mu: np.ndarray, log_sigma: np.ndarray) -> dict:
     every = np.arange(SAMPLES)[:, None] % 3  # rows are not the same
     means, logs = mu + every, log_sigma - 0.3 * every
     rows = [float32(values) for values in (means, logs)]
+    call_beforehand(lambda: process.sample((rows[0] + 1, rows[1] - 0.9)))
     drawn = process.sample((rows[0], rows[1]))
     if not isinstance(drawn, (list, tuple, np.ndarray, Tensor)):
         return {"returned": describe_kind(drawn)}
@@ -728,24 +730,42 @@ def new_agent(submitted, obs_dim: int, n: int, num_envs: int = 1, window_length:
 
 
 def new_memory(kind: type, window_length: int) -> Any:
-    """Return a memory of this class, but for its states, which are known in advance."""
+    """Return a memory of this class, but for its states, which are known in advance, also if the class is asked for them."""
+    own = getattr(kind, "get_recent_state", None)
+    if own is not None and not hasattr(own, "of_every_memory"):
+        kind.get_recent_state = of_every_memory(own)  # type: ignore[attr-defined]  # a student's class
     memory = type("EpisodeMemory", (KnownWindows, kind), {})(window_length)
     memory.known = {}
     return memory
+
+
+def of_every_memory(own: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that is a memory's own, but for memories whose states are known in advance."""
+
+    @functools.wraps(own)
+    def get_recent_state(memory: Any, /, *given: Any, **named: Any) -> Any:
+        of = KnownWindows.get_recent_state if isinstance(memory, KnownWindows) else own
+        return of(memory, *given, **named)
+
+    get_recent_state.of_every_memory = True  # type: ignore[attr-defined]  # it is wrapped once
+    return get_recent_state
 
 
 # States that are windows
 
 
 def windows(submitted, window_length: int, episodes: list[np.ndarray]) -> dict:
-    """Play episodes, `[T, obs_dim]` each, into a memory; report the states, and what asking for them has changed."""
+    """Play episodes, `[T, obs_dim]` each, into a memory; report the states, and what asking for them has changed.
+
+    The last observation of an episode is that of the extra call: the step before it has ended the episode.
+    """
     memory, other = (submitted.EpisodeMemory(window_length) for _ in range(2))
     facts: dict[str, Any] = {"asking adds no observation": True, "window_length": int(memory.window_length)}
     forms: set[str] = set()
     for number_of, observations in enumerate(episodes, start=1):
         memory.reset()
         states = []
-        for observation in np.array(observations, np.float32):
+        for place, observation in enumerate(np.array(observations, np.float32)):
             before, seen = len(memory.observations), observation.copy()
             state = memory.get_recent_state(observation)
             if not isinstance(state, Iterable):
@@ -757,7 +777,9 @@ def windows(submitted, window_length: int, episodes: list[np.ndarray]) -> dict:
             facts["asking adds no observation"] &= (
                 len(memory.observations) == before and np.array_equal(observation, seen) and np.array_equal(again, states[-1])
             )
-            step = (torch.zeros(window_length, observations.shape[1]), torch.zeros(1), torch.zeros(1), 0.0, False, False)
+            over = place == len(observations) - 2
+            ended = (over and number_of % 2 == 1, over and number_of % 2 == 0)
+            step = (torch.zeros(window_length, observations.shape[1]), torch.zeros(1), torch.zeros(1), 0.0, *ended)
             memory.append(observation, *step)
             with quietly():  # another environment, of which this one must not know
                 other.get_recent_state(observation - 5)
@@ -818,6 +840,10 @@ def forward(
     facts: dict[str, Any] = {}
     weights: list[np.ndarray] = []
     room = np.zeros(observations.shape[1:], np.float32)  # one array for all observations, as environments may have
+    stored: list[tuple[Any, np.ndarray]] = []
+    memories = [copy_of(memory) for memory in agent.memories]
+    for memory in memories:
+        memory.terminated = memory.truncated = False
     for call, observation in enumerate(observations):
         room[...] = observation
         agent.training = exploring[call]
@@ -835,6 +861,8 @@ def forward(
         facts[f"states that the actor was given {when}"] = np.concatenate(asked) if asked else "none"
         room[...] = -7.0  # the environment writes something else there
         facts |= {f"{name} {when}": value for name, value in kept(agent, num_envs).items()}
+        stored += store_step(agent, memories)
+    facts["what was kept is changed by a later call"] = any(not np.array_equal(numbers(part), was) for part, was in stored)
     facts["the actor has changed"] = not all(map(np.array_equal, weights, map(to_plain, agent.actor.parameters())))
     facts["memories have changed"] = any(map(any, map(lists_of, agent.memories)))
     return facts
@@ -865,6 +893,17 @@ def kept(agent: Any, num_envs: int) -> dict[str, Any]:
     }
     facts["what is kept would let a gradient through"] = has_gradient(list(found.values()))
     return facts
+
+
+def store_step(agent: Any, memories: list[Any]) -> list[tuple[Any, np.ndarray]]:
+    """Let `backward` store the latest step in these memories; return what they hold of it, and its numbers now."""
+    held: list[tuple[Any, np.ndarray]] = []
+    recent, own, agent.memories = agent.recent, agent.memories, memories
+    with quietly():
+        agent.backward(0.0)
+        held = [(items[-1], numbers(items[-1])) for memory in memories for items in lists_of(memory)[:4] if items]
+    agent.recent, agent.memories = recent, own
+    return held
 
 
 def proper(recent: Any, num_envs: int) -> bool:
@@ -1111,8 +1150,12 @@ def finishing(
             truncated and at_end,
         )
     given = float32(final_state)
+    other = copy_of(memory)
+    other.states, other.rewards = [state + 1 for state in memory.states], [reward + 1 for reward in memory.rewards]
+    other.actions, other.log_probs = ([value + 1 for value in values] for values in (memory.actions, memory.log_probs))
     with fake_names(submitted, {"GeneralizedAdvantageEstimator": estimator}):
         found = agent.finish_episode(memory, given)
+        call_beforehand(lambda: agent.finish_episode(other, given + 1))  # before the result is read: it must not change with it
     if not isinstance(found, dict):
         return {"returned": describe_kind(found)}
     facts: dict[str, Any] = {"keys": sorted(found, key=str)}

@@ -121,8 +121,12 @@ class Watch:
         return "a linear function" if residual.abs().max() < 1e-5 else "an activation function"
 
 
-def network(submitted, n_actions: int, batch: int, seed: int) -> dict:
-    """Call a `SimpleRecurrentAgent` whose parameters have known numbers, on random frames and memories."""
+def network(submitted, n_actions: int, batch: int, seed: int, empty: bool = False) -> dict:
+    """Call a `SimpleRecurrentAgent` whose parameters have known numbers, on random frames and memories.
+
+    Args:
+        empty: Whether the memory before the step is all zeros, as in a new game; another game has been there before.
+    """
     agent = submitted.SimpleRecurrentAgent((1, 42, 42), n_actions)
     rng = np.random.default_rng(seed)
     with torch.no_grad():
@@ -130,7 +134,7 @@ def network(submitted, n_actions: int, batch: int, seed: int) -> dict:
             fan_in = int(np.prod(parameter.shape[1:])) if parameter.ndim > 1 else 4
             parameter.copy_(float32(rng.normal(size=tuple(parameter.shape)) * (2 / fan_in) ** 0.5))
     observations = float32(rng.uniform(size=(batch, 1, 42, 42)))
-    state: Any = tuple(float32(rng.normal(size=(batch, UNITS))).requires_grad_() for _ in range(2))
+    state: Any = tuple(float32(rng.normal(size=(batch, UNITS)) * (not empty)).requires_grad_() for _ in range(2))
     given = [value.detach().clone() for value in (observations, *state)]
     call_beforehand(lambda: agent((state[1].detach() + 1, state[0].detach() - 1), 1 - observations))
     watch = Watch(agent)
@@ -504,7 +508,9 @@ def going_through(submitted, actions: np.ndarray, rewards: np.ndarray, is_not_do
         "c before each column, by game": agent.heard[..., 1],
         "a gradient can go into h and c before each column": agent.connected.all(axis=0),
         "what the agent has returned was changed in place": agent.altered(),
-        "prev_memory_states were changed in place": not all(map(torch.equal, state, memories(len(rewards)))),
+        "prev_memory_states were changed in place": "not known: the agent is asked about no column"
+        if np.isnan(agent.heard).all()
+        else not all(map(torch.equal, state, memories(len(rewards)))),
     }
 
 
@@ -531,7 +537,8 @@ class Trainer:
     def run(self, tables: Tables, rollout: Tables, scale: float = 1.0) -> tuple[TableAgent, Any]:
         """Return an agent that has been trained, and the loss, where rewards and values are this many times as large."""
         agent = TableAgent(tables["logits"], scale * tables["values"], self.column)
-        return agent, call_on(self.submitted, agent, rollout | {"rewards": scale * rollout["rewards"]}, self.gamma)
+        rewards = (scale * rollout["rewards"]).astype(rollout["rewards"].dtype)
+        return agent, call_on(self.submitted, agent, rollout | {"rewards": rewards}, self.gamma)
 
     def look_uphill(self, tables: Tables, rollout: Tables) -> None:
         """Find out which way the steps go."""
@@ -606,7 +613,9 @@ def losses(
         "gradient of the entropy loss, for the logits": trainer.entropy_gradient(tables, rollout),
         "gradient of the value loss, for the values": parts["value"],
         "gradient of the policy loss, for the logits": parts["policy"],
-        "gradient of the policy loss, for the values": by_all - by_value_loss + np.zeros_like(values, np.float32),
+        "gradient of the policy loss, for the values": parts["policy"]
+        if isinstance(parts["policy"], str)
+        else by_all - by_value_loss + np.zeros_like(values, np.float32),
     }
 
 
@@ -625,7 +634,9 @@ def far_apart(submitted, logits: np.ndarray, values: np.ndarray, actions: np.nda
     finite = isinstance(loss, str) or bool(np.isfinite(loss))
     gradient = trainer.gradients({"logits": logits, "values": values}, rollout)["policy"]
     return {
-        "the loss is finite": finite,
+        "the loss is finite": "not known: no gradient comes from the entropy"
+        if isinstance(trainer.entropy_gradient({"logits": near, "values": values}, rollout), str)
+        else finite,
         "gradient of the policy loss, for the logits": gradient if finite else "not known: the entropy is not finite",
     }
 
@@ -687,6 +698,10 @@ def ends(
     quiet = alive & (rewards == 0) & (columns < columns[-1])
     almost = trainer.all_gradients(tables, rollout | {"rewards": rewards + np.float32(1e-3) * quiet})
     facts[f"policy: {QUIET}"] = bool(np.allclose(found[0], almost[0], atol=3e-3))
+    # Where nothing is learned from rewards, nothing says what an end changes.
+    by_other_rewards = trainer.all_gradients(tables, rollout | {"rewards": rollout["rewards"] + 1})
+    if all(map(same, found, by_other_rewards)):
+        return dict.fromkeys(facts, "not known: nothing is learned from rewards")
     return {name: value for name, value in facts.items() if value != []}
 
 
@@ -734,6 +749,8 @@ def masks(
     by_booleans = trainer.gradients(tables, rollout)
     by_integers = trainer.gradients(tables, rollout | {"is_not_done": is_not_done.astype(np.int64)})
     pairs = [(as_numbers(by_booleans[name]), as_numbers(by_integers[name])) for name in by_booleans]
+    if not any(np.abs(one).max() > 0 for one, _ in pairs):
+        return {"integers as a mask are as good as booleans": "not known: nothing is learned"}
     return {"integers as a mask are as good as booleans": all(same(np.asarray(one), np.asarray(other)) for one, other in pairs)}
 
 
@@ -782,6 +799,13 @@ def updates(
         # Where the policy loss has no gradient, that of the entropy says which way the steps go.
         tables = tables | {"values": np.zeros_like(values)}
         by_entropy.append(slope(trainer, tables, nothing, used_by(trainer, tables, nothing)))
+    tables, others = {"logits": logits, "values": values}, arrays | {"rewards": arrays["rewards"] + 1}
+    again = [to_number(trainer.run(tables, rollout)[1]) for rollout in (arrays, others, arrays)]
+    facts["the loss is that of this call alone"] = any(isinstance(loss, str) for loss in again) or bool(
+        np.isclose(again[0], again[2], equal_nan=True)
+    )
+    if not optimizer.steps and not any(agent.gradients.values()):
+        facts["arrays that were changed"] = ["not known: nothing was done with the rollout"]
     facts["the step's gradient, as a multiple of what came to the agent, by call"] = noted
     facts["the step's gradient, as a multiple of the slope of the loss, by call"] = measured
     facts["likewise, without rewards and values"] = by_entropy

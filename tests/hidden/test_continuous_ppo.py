@@ -47,12 +47,14 @@ def test_other_first_weights(student):
 
 @points(1, question="Model.forward")
 def test_large_batch(student):
-    """Outputs are right for large observations and for a batch of one; every parameter gets a gradient."""
+    """Outputs are right for large observations, a batch of one, and variances far from 1; every parameter gets a gradient."""
     # Thirty-three rows through 64 units, in float32.
     for case in ("forward_large", "forward_single_row"):
         answer = student.case(case).answer
         for name in ("mean", "variance", "value"):
             student.expect(case, output_of_model(name, answer, "parameters without a gradient"), atol=1e-4)
+    answer = student.case("forward_other_far_variances").answer
+    student.expect("forward_other_far_variances", output_of_model("variance", answer))
 
 
 # Policy

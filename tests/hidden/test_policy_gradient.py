@@ -30,6 +30,7 @@ def test_unfinished_tail(student):
     """The last of two or of many episodes may be unfinished: its sums stop at the last row."""
     student.expect("returns_unfinished_tail", only("returns"))
     student.expect("returns_long", only("returns"))
+    student.expect("returns_without_any_end", only("returns"))
 
 
 @points(1, question="get_returns")
@@ -224,6 +225,7 @@ def test_critic_losses_are_kept(student):
 def test_rows_of_every_collection(student):
     """Every epoch of every collection uses each of its rows once."""
     student.expect("train_minibatches_divide", rows_of_epochs(6))
+    student.expect("train_minibatches_of_one", rows_of_epochs(1))
 
 
 @points(1, question="train_policy_gradient.minibatches")
@@ -255,8 +257,9 @@ def test_default_clip(student):
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_narrow_clip(student):
-    """The loss uses the given clip range."""
+    """The loss uses the given clip range, be it narrow or wide."""
     student.expect("ppo_narrow_clip", both)
+    student.expect("ppo_another_wide_clip", both)
 
 
 @points(1, question="get_PPO_policy_gradient_loss")

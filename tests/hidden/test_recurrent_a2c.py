@@ -91,15 +91,17 @@ def test_one_game_with_an_end(student):
 
 @points(2, question="train_on_rollout.policy")
 def test_other_discount(student):
-    """The policy loss is right with another γ, and with more actions."""
+    """The policy loss is right with another γ, with more actions, and with integer rewards."""
     student.expect("losses_other_discount", only(POLICY))
     student.expect("losses_large", only(POLICY))
+    student.expect("losses_of_more_whole_rewards", only(POLICY))
 
 
 @points(2, question="train_on_rollout.policy")
 def test_what_follows_another_rollout(student):
-    """Returns bootstrap with V(s_L), also in a rollout of two columns, which has only one action."""
+    """Returns bootstrap with V(s_L), also in a rollout with one action, and ignore the last column's reward."""
     student.expect("losses_large_to_be_continued", only(POLICY))
+    student.expect("losses_with_another_last_reward", only(POLICY))
     student.expect("losses_one_tick", only(POLICY))
 
 

@@ -140,7 +140,8 @@ def lists_of_both(multiplier: float) -> Callable[[Facts], Facts]:
         forms = (lists["critic losses"], [multiplier * value for value in lists["critic losses"]])
         seen: Facts = {
             "the first list holds the losses of the policy": not judged or agrees(facts["actor losses"], lists["actor losses"]),
-            "the second list holds the losses of the value network": any(agrees(critic, values) for values in forms),
+            "the second list holds the losses of the value network": bool(lists["critic losses"])
+            and any(agrees(critic, values) for values in forms),
         }
         wrong = [name for name, right in zip(("actor losses", "critic losses"), list(seen.values()), strict=True) if not right]
         return seen | {f"{name} that were kept": facts[name] for name in wrong}

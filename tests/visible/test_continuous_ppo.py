@@ -30,6 +30,7 @@ def test_everything_is_passed_on(student):
 def test_returns_and_lengths(student):
     """At the end of an episode, its return and its length are appended."""
     student.expect("summaries_three_episodes", only("episode_returns", "episode_lengths"))
+    student.expect("summaries_both_ends_at_once", only("episode_returns", "episode_lengths"))
 
 
 @points(1, question="Summaries")
@@ -99,6 +100,7 @@ def test_variance(student):
     """The second output is the variance, the exponential of the vector."""
     outputs(student, "forward_batch", "variance")
     outputs(student, "forward_one_observation", "variance")
+    outputs(student, "forward_far_variances", "variance")
 
 
 @points(1, question="Model.forward")
@@ -140,11 +142,12 @@ def test_values_and_gradients(student):
 
 @points(1, question="Policy.sampling")
 def test_form_of_actions(student):
-    """Actions, log-probabilities and values are float32 arrays, for a batch and for one float64 observation."""
+    """Actions, log-probabilities and values are float32 arrays, for a batch, for one row, and for one float64 observation."""
     names = ("form of actions", "form of log_probs", "form of values", "changed by the call")
     names = (*names, "policy has the model as an attribute")
     student.expect("sampling_batch", only(*names))
     student.expect("sampling_one_observation", only(*names))
+    student.expect("sampling_single_row", only(*names))
 
 
 @points(2, question="Policy.sampling")
@@ -400,6 +403,7 @@ def test_straight_line(student):
     rates = only("learning rates, by call and group")
     student.expect("annealing_down", rates, atol=1e-8)
     student.expect("annealing_to_the_end", rates, atol=1e-8)
+    student.expect("annealing_past_the_end", rates, atol=1e-8)
 
 
 # One update

@@ -67,7 +67,8 @@ def test_every_row_may_come(student):
     """Each stored row is sampled with equal probability, and no other row; a batch is a copy."""
 
     def view(facts):
-        return drawn_evenly(facts) | only("rows that are not filled, or are no more what they were, come")(facts)
+        names = ("rows that are not filled, or are no more what they were, come", "a batch is changed by the next one")
+        return drawn_evenly(facts) | only(*names)(facts)
 
     student.expect("batches_of_a_half_full_buffer", view, also_show=("how often each row came",))
 
@@ -271,7 +272,8 @@ def test_form_of_an_action(student):
 def test_step_returns(student):
     """A step returns next state, reward, and whether the episode was terminated or truncated."""
     names = [f"{name} that were returned" for name in ("next states", "rewards", "over")]
-    student.expect("steps_in_training", only(*names, "actions that the environment was given"))
+    for case in ("steps_in_training", "steps_to_both_ends_at_once"):
+        student.expect(case, only(*names, "actions that the environment was given"))
 
 
 @points(1, question="DDPGAgent.step")
@@ -365,8 +367,9 @@ def test_form_of_the_losses(student):
 
 @points(1, question="DDPGAgent._target_soft_update")
 def test_targets_follow(student):
-    """Every target parameter moves the share τ of the way to its network, which stays as it is."""
+    """Every target parameter moves the share τ of the way to its network, which stays as it is, also in a second update."""
     student.expect("targets_follow", soft_update)
+    student.expect("targets_follow_again", soft_update)
 
 
 @points(1, question="DDPGAgent._target_soft_update")
@@ -458,7 +461,7 @@ def test_units_and_back(student):
 def test_form_of_units(student):
     """Both methods return a float array `[A]` and do not modify their argument."""
     names = ("form of action", "form of reverse_action", "methods that changed what they were given")
-    for case in ("units_of_a_pendulum", "units_both_ways"):
+    for case in ("units_of_a_pendulum", "units_both_ways", "units_in_double_precision"):
         student.expect(case, only(*names))
 
 

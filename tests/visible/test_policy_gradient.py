@@ -45,6 +45,7 @@ def test_several_episodes(student):
 def test_tail(student):
     """The last episode may be unfinished: its sums stop at the last row."""
     student.expect("returns_tail", only("returns"))
+    student.expect("returns_no_end", only("returns"))
 
 
 @points(1, question="get_returns")
@@ -65,6 +66,7 @@ def test_returns_form(student):
     """Returns are a tensor, float32 [T, 1], even with integer rewards or one row; the buffer is unchanged."""
     student.expect("returns_table", form, exact_dtype=True)
     student.expect("returns_single_row", form, exact_dtype=True)
+    student.expect("returns_several_episodes", form, exact_dtype=True)
 
 
 # get_vanilla_policy_gradient_loss
@@ -80,6 +82,7 @@ def test_vanilla_by_hand(student):
 def test_vanilla_value(student):
     """The loss is minus the batch mean of return times log-probability of the action taken."""
     student.expect("vanilla_batch", loss)
+    student.expect("vanilla_return_of_zero", loss)
 
 
 @points(2, question="get_vanilla_policy_gradient_loss")
@@ -148,6 +151,7 @@ def test_value_loss_by_hand(student):
 def test_value_loss_value(student):
     """The loss is the mean squared error between V(s) and the return, over the rows."""
     student.expect("value_loss_batch", loss)
+    student.expect("value_loss_large_errors", loss)
 
 
 @points(2, question="get_value_net_loss")
@@ -251,14 +255,17 @@ def test_both_networks_are_updated(student):
 
 @points(1, question="train_policy_gradient.with_critic")
 def test_critic_learns_returns(student):
-    """The value loss gets returns, not rewards or advantages."""
+    """The value loss that is passed is called, and it gets returns, not rewards or advantages."""
     student.expect("train_critic_minibatches", what_the_loss_gets("returns", ("returns", *KINDS), "critic batches"))
+    called = "the functions of the value network that are given are called"
+    student.expect("train_critic_minibatches", lambda facts: {called: facts["passed on"][called]})
 
 
 @points(1, question="train_policy_gradient.with_critic")
 def test_critic_losses(student):
     """The first list contains the policy loss of each minibatch, the second the value loss."""
     student.expect("train_critic_one_batch", lists_of_both(0.25))
+    student.expect("train_critic_by_default", lists_of_both(0.0))
 
 
 @points(1, question="train_policy_gradient.with_critic")
@@ -272,6 +279,7 @@ def test_critic_losses_form(student):
 def test_each_row_once_an_epoch(student):
     """Every epoch uses every row once, in minibatches of the given size; the last one may be smaller."""
     student.expect("train_minibatches", rows_of_epochs(8))
+    student.expect("train_last_minibatch_of_one", rows_of_epochs(4))
 
 
 @points(1, question="train_policy_gradient.minibatches")
@@ -310,14 +318,16 @@ def test_inside_the_range(student):
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_clipped_value(student):
-    """Outside the given clip range, the smaller of the clipped and the unclipped product counts."""
+    """Outside the clip range (ε is 0.27, or 10), the smaller of the clipped and the unclipped product counts."""
     student.expect("ppo_both_sides", loss)
+    student.expect("ppo_wide_clip", loss)
 
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_clipped_gradient(student):
     """The gradient is 0 in rows where the clipped product counts, and right in the others."""
     student.expect("ppo_both_sides", gradient)
+    student.expect("ppo_wide_clip", gradient)
 
 
 @points(1, question="get_PPO_policy_gradient_loss")

@@ -51,8 +51,9 @@ def test_episode_comes_to_an_end(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_terminated_inside(student):
-    """At a terminated step inside the rows, V and A of the next row are both cut."""
+    """At a terminated step inside the rows, V and A of the next row are both cut, also if it is truncated as well."""
     student.expect("terminated_inside", only("advantages up to the last end"))
+    student.expect("both_ends_at_one_step", only("advantages up to the last end"))
 
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
@@ -297,7 +298,7 @@ def test_no_exploration_in_a_test(student):
 def test_what_is_kept(student):
     """`recent` holds copies of the observations, the states, actions, and log-probabilities."""
     for case in ("acts_in_four_environments", "acts_in_a_state_of_three_observations", "acts_without_exploring"):
-        student.expect(case, only(*in_calls(KEPT, 3)))
+        student.expect(case, only(*in_calls(KEPT, 3), "what was kept is changed by a later call"))
 
 
 @points(1, question="PPOAgent.forward")
@@ -421,7 +422,7 @@ def test_form_of_the_policy_loss(student):
 @points(1, question="PPOAgent.value_loss")
 def test_value_loss(student):
     """The loss is the mean squared error; its gradient reaches only the critic."""
-    for case in ("values_and_targets", "one_value_and_one_target"):
+    for case in ("values_and_targets", "one_value_and_one_target", "values_far_from_their_targets"):
         student.expect(case, only("loss", "gradient for the values", "other parameters have a gradient"))
 
 

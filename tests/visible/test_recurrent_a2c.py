@@ -49,6 +49,7 @@ def test_new_memory(student):
     """The new memory is the output of `rnn` for the output of `hid` and the old memory, for each game separately."""
     names = ("a second call says the same", "a game alone gets the same as among others", "the new memory is")
     student.expect("network_five_games", only(*names))
+    student.expect("network_at_the_start", only("the new memory is"))
 
 
 @points(2, question="forward")
@@ -118,14 +119,16 @@ def test_policy_by_hand(student):
 
 @points(1, question="train_on_rollout.policy")
 def test_policy_gradient(student):
-    """-J is a mean over games and columns; each action is weighted with the advantage of its own game."""
+    """-J is a mean over games and columns, with the advantages of each game; rewards may be integers."""
     student.expect("losses_without_ends", only(POLICY))
+    student.expect("losses_of_whole_rewards", only(POLICY))
 
 
 @points(2, question="train_on_rollout.policy")
 def test_what_follows_the_rollout(student):
-    """If the game continues after the rollout, the return bootstraps with V(s_L)."""
+    """If the game continues after the rollout, the return bootstraps with V(s_L) and ignores the last column's reward."""
     student.expect("losses_to_be_continued", only(POLICY))
+    student.expect("losses_with_a_last_reward", only(POLICY))
 
 
 @points(2, question="train_on_rollout.policy")
@@ -224,8 +227,8 @@ def test_one_step(student):
 
 @points(1, question="train_on_rollout.step")
 def test_loss_is_returned(student):
-    """The loss is returned as a NumPy number, not as a tensor."""
-    student.expect("two_updates", only("what is returned"))
+    """The loss of this call is returned, as a NumPy number, not as a tensor."""
+    student.expect("two_updates", only("what is returned", "the loss is that of this call alone"))
 
 
 @points(1, question="train_on_rollout.step")
