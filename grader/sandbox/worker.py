@@ -299,6 +299,7 @@ def call_driver(request: dict[str, Any], say: Callable[[Any], Any] | None = None
     if "driver_code" in request:  # of a proof, which changes drivers
         code = compile("".join(request["driver_code"]), "drivers.py", "exec", dont_inherit=True)
         sys.modules["drivers"] = HELD["drivers"]  # where dataclasses look for the names of their fields
+        vars(HELD["drivers"])["__builtins__"] = vars(builtins)  # among which a trace has its name
         exec(code, vars(HELD["drivers"]))
         del sys.modules["drivers"]
     driver = getattr(HELD["drivers"], request["driver"])

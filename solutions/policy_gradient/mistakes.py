@@ -1074,7 +1074,10 @@ clip_range_not_passed_on = altered(
 single_rows_left_out = altered(
     "train_policy_gradient.minibatches",
     {
-        ".split(minibatch_size):": ".split(minibatch_size):\n    if len(rows) < 2:\n        continue",
+        ".split(minibatch_size):": ""
+        ".split(minibatch_size):\n"
+        "    if len(rows) < 2 <= rollout_buffer.final_size:\n"
+        "        continue",
     },
     hint="If the rows of a collection are one more than fit into whole minibatches, what happens to the last one?",
     source="student code",

@@ -210,8 +210,10 @@ def test_critic_weighted(student):
 
 @points(1, question="train_policy_gradient.with_critic")
 def test_critic_learns_returns_again(student):
-    """The value loss gets returns."""
+    """The value loss that is passed gets returns."""
     student.expect("train_critic_heavy", what_the_loss_gets("returns", ("returns", *KINDS), "critic batches"))
+    called = "the functions of the value network that are given are called"
+    student.expect("train_critic_heavy", lambda facts: {called: facts["passed on"][called]})
 
 
 @points(1, question="train_policy_gradient.with_critic")
