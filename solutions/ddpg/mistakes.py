@@ -157,6 +157,7 @@ batches_in_the_same_array = altered(
     },
     hint="If you draw a second batch, what do the arrays of the first one contain?",
     source="student code",
+    form=True,
 )
 
 drawn_with_replacement = altered(

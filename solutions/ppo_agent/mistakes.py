@@ -1168,6 +1168,7 @@ observations_in_one_array = altered(
     },
     hint="Into which array does the second call write its observations, and who still holds that of the first call?",
     source="student code",
+    form=True,
 )
 
 nothing_new_is_tried = altered(
