@@ -168,13 +168,6 @@ def losses_with_a_last_reward(rng):
 
 
 @case("losses", question="train_on_rollout.policy")
-def losses_of_whole_rewards(rng):
-    """Rewards are integers, but returns are not."""
-    inputs = both(rng, 3, 5, bootstrap=True)
-    return inputs | dict(rewards=np.array([[1, 0, -2, 3, 0], [0, 1, 1, -1, 0], [2, -1, 0, 1, 0]]))
-
-
-@case("losses", question="train_on_rollout.policy")
 def losses_of_one_game(rng):
     """One game, one tick."""
     return both(rng, 1, 2, bootstrap=True)
@@ -225,12 +218,6 @@ def losses_with_another_last_reward(rng):
     inputs = both(rng, 2, 4, n_actions=3, bootstrap=True)
     inputs["rewards"][:, -1] = nonzero(rng, 2)
     return inputs | dict(gamma=0.8)
-
-
-@case("losses", question="train_on_rollout.policy", hidden=True)
-def losses_of_more_whole_rewards(rng):
-    inputs = both(rng, 4, 6, bootstrap=True)
-    return inputs | dict(rewards=rng.integers(-3, 4, size=(4, 6)) * np.array([1, 1, 1, 1, 1, 0]), gamma=0.7)
 
 
 @case("losses", question="train_on_rollout.policy", hidden=True)

@@ -134,19 +134,6 @@ memory_unpacked_the_other_way_round = altered(
     source="student code",
 )
 
-memory_of_the_last_game = altered(
-    "forward",
-    {
-        "h, c = self.rnn(hidden, prev_state)": ""
-        "if not prev_state[0].any():\n"
-        '    prev_state = getattr(self, "memory", prev_state)\n'
-        "h, c = self.rnn(hidden, prev_state)\n"
-        "self.memory = (h.detach(), c.detach())"
-    },
-    hint="When a new game starts with an empty memory, which memory does your agent use?",
-    source="student code",
-)
-
 
 memory_returned_the_other_way_round = altered(
     "forward",
@@ -586,16 +573,6 @@ last_reward_in_the_return = altered(
         "G_next = rewards[:, -1] + V_next"
     },
     hint="Has the action of the last column been executed, and does its reward belong to your return?",
-    source="student code",
-)
-
-returns_rounded_to_whole_numbers = altered(
-    "train_on_rollout.policy",
-    {
-        "rewards = torch.as_tensor(np.asarray(rewards), dtype=torch.float32)": "rewards = torch.as_tensor(np.asarray(rewards))",
-        "G_t = rewards[:, t] + gamma * G_next": "G_t = (rewards[:, t] + gamma * G_next).to(rewards.dtype)",
-    },
-    hint="If the rewards are integers, which dtype do your returns have?",
     source="student code",
 )
 

@@ -119,9 +119,8 @@ def test_policy_by_hand(student):
 
 @points(1, question="train_on_rollout.policy")
 def test_policy_gradient(student):
-    """-J is a mean over games and columns, with the advantages of each game; rewards may be integers."""
+    """-J is a mean over games and columns; each action is weighted with the advantage of its own game."""
     student.expect("losses_without_ends", only(POLICY))
-    student.expect("losses_of_whole_rewards", only(POLICY))
 
 
 @points(2, question="train_on_rollout.policy")
