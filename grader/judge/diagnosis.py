@@ -12,6 +12,7 @@ from grader.judge.evidence import WHOLE, count_sums
 from grader.judge.failure import CheckFailed
 
 MOST_SUSPECTS = 40  # that are tried in pairs
+MIXED = 1 / 3  # of the wrong parts of answers, at most, may be unexplained because two mistakes make them wrong together
 ENOUGH_SUMS = 2  # one may be the same by accident: cases that are made to be read have small numbers
 
 Spot = tuple[str, str]
@@ -150,7 +151,8 @@ class _Suspect:
         explained: Those in which it shows what was seen.
         differs: Those in which it shows something else.
         complete: Whether it leaves nothing to explain in the checks that it fails.
-        telling: Whether enough numbers are among what it explains, where it does not explain everything.
+        telling: Whether enough numbers are among what it explains, where it does not explain everything, and it explains as
+            many parts as it shows otherwise.
     """
 
     mistake: Mistake
@@ -170,7 +172,7 @@ class _Suspect:
         differs = frozenset(spot for spot, same in compared.items() if same is False)
         fails = {check for check, _ in compared}
         complete = not differs and all(spot in compared for spot in wrong if spot[0] in fails)
-        telling = _count_sums(mistake, explained) >= ENOUGH_SUMS
+        telling = len(explained) >= len(differs) and _count_sums(mistake, explained) >= ENOUGH_SUMS
         return cls(mistake, frozenset(compared), explained, differs, complete, telling)
 
     def explains(self, check: str) -> bool:
@@ -193,14 +195,16 @@ def _find_pair(suspects: Sequence[_Suspect], wrong: frozenset[Spot]) -> dict[str
     """Return the suspicion that two mistakes together explain the failures, if some pair does; the best one by evidence.
 
     Together the two make wrong exactly what is wrong. Each explains a part of an answer that the other does not. A part that
-    neither explains is made wrong by both, so that its evidence may be a mixture.
+    neither explains is made wrong by both, so that its evidence may be a mixture; most parts must be explained. Nothing is said
+    of a side on which several mistakes with different hints explain the same.
     """
     best = 0
     pairs: list[tuple[_Suspect, _Suspect]] = []
     for one, other in combinations(suspects, 2):
         alone = (one.explained - other.explained, other.explained - one.explained)
         apart = one.differs <= other.fails and other.differs <= one.fails
-        if one.fails | other.fails != wrong or not all(alone) or not apart:
+        mixed = wrong - one.explained - other.explained
+        if one.fails | other.fails != wrong or not all(alone) or not apart or len(mixed) > MIXED * len(wrong):
             continue
         evidence = len(one.explained | other.explained)
         if evidence > best:
@@ -214,8 +218,9 @@ def _find_pair(suspects: Sequence[_Suspect], wrong: frozenset[Spot]) -> dict[str
         [suspect for suspect in dict.fromkeys(side) if suspect.explained == chosen.explained]
         for side, chosen in zip(zip(*pairs, strict=True), pairs[0], strict=True)
     ]
+    sides = [side for side in sides if len({suspect.mistake.hint for suspect in side}) == 1]
     sides.sort(key=lambda side: -len(side[0].explained))
-    asked = [choose_hints([suspect.mistake for suspect in side]) for side in sides]
+    asked = [side[0].mistake.hint for side in sides]
     found = {}
     for check in {check for check, _ in wrong}:
         own = [side[0].explains(check) for side in sides]
@@ -223,15 +228,17 @@ def _find_pair(suspects: Sequence[_Suspect], wrong: frozenset[Spot]) -> dict[str
             own = [side[0].fails_check(check) for side in sides]
         mistakes = tuple(suspect.mistake for side, concerned in zip(sides, own, strict=True) if concerned for suspect in side)
         ordered = sorted(zip(asked, own, strict=True), key=lambda side: not side[1])
-        found[check] = Suspicion(mistakes, tuple(dict.fromkeys(hint for hints, _ in ordered for hint in hints)), certain=False)
+        if any(own):
+            found[check] = Suspicion(mistakes, tuple(dict.fromkeys(hint for hint, _ in ordered)), certain=False)
     return found
 
 
 def _find_parts(suspects: Sequence[_Suspect]) -> dict[str, Suspicion]:
-    """Return, for each check, the mistakes that explain it, those that explain most of all checks.
+    """Return, for each check, the mistake that explains it: the one that explains most of all checks.
 
-    They contradict no other check. If there is none, a mistake is accepted that explains numbers in some checks and shows
-    other numbers in other failed checks, where a second fault may interfere.
+    It contradicts no other check. If there is none, a mistake is accepted that explains numbers in some checks and shows
+    other numbers in as many other failed checks at most, where a second fault may interfere. Nothing is said where several
+    mistakes with different hints explain equally much, because they explain only a part.
     """
     found: dict[str, Suspicion] = {}
     for group in ([one for one in suspects if one.complete], [one for one in suspects if one.telling]):
@@ -239,5 +246,6 @@ def _find_parts(suspects: Sequence[_Suspect]) -> dict[str, Suspicion]:
             fitting = [suspect for suspect in group if suspect.explains(check)]
             most = max(len(suspect.explained) for suspect in fitting)
             mistakes = tuple(suspect.mistake for suspect in fitting if len(suspect.explained) == most)
-            found[check] = Suspicion(mistakes, choose_hints(mistakes)[:1], certain=False)
+            if len(hints := {mistake.hint for mistake in mistakes}) == 1:
+                found[check] = Suspicion(mistakes, tuple(hints), certain=False)
     return found

@@ -172,8 +172,7 @@ class CheckResult(_Result):
             return f"No known mistake explains this, but it has a pattern. Ask yourself: {self.hint}"
         asked = self.hint.splitlines()
         if len(asked) > 1:
-            two = "two known mistakes" if len(asked) == 2 else "two of these known mistakes"
-            which = two if self.partial else "one of two known mistakes"
+            which = "two known mistakes" if self.partial else "one of two known mistakes"
             return f"This looks like {which}. Ask yourself:" + "".join(f"\n- {question}" for question in asked)
         looks = "A known mistake may explain part of this" if self.partial else "This looks like a known mistake"
         return f"{looks}. Ask yourself: {self.hint}" if asked else ""

@@ -102,7 +102,7 @@ def test_an_unknown_mistake_has_no_hint(replaced, graded) -> None:
     body = "return torch.full((rollout_buffer.final_size, 1), 0.123)"
     checks = graded(replaced(get_returns=body), "get_returns", suites=SUITES).checks
     assert {check.mistakes + check.suspects for check in checks} == {()}
-    assert [check.hint for check in checks if check.hint] == ["Why does returns not depend on rewards at all?"]
+    assert [check.hint for check in checks if check.hint] == ["Why does nothing change in returns if rewards change a little?"]
 
 
 @pytest.mark.parametrize(
@@ -253,6 +253,9 @@ def test_numbers_tell_a_part_even_where_another_fault_comes_in_between() -> None
     found = diagnose([left], shown)
     assert {check: [one.id for one in suspicion.mistakes] for check, suspicion in found.items()} == {"a": ["left"]}
     assert not found["a"].certain
+    elsewhere = replace(left, shows=left.shows | {"c": [["same", 3.0, 3.0]]})
+    third = CheckFailed(Outcome.FAILED, "", evidence=NumberEvidence(8))
+    assert diagnose([elsewhere], shown | {"c": third}) == {}  # which shows other numbers more often
     assert diagnose([left], shown | {"b": None}) == {}
     assert diagnose([replace(left, shows=left.shows | {"a": [["same", 1.0]]})], shown) == {}
 
@@ -379,20 +382,34 @@ def test_one_mistake_comes_before_a_pair() -> None:
 
 
 def test_twins_of_a_pair_are_named_together() -> None:
-    """Nothing that was seen tells them apart, so the first gives the hint."""
-    twin, third = mistake("twin", c=4), mistake("third", c=4)
-    found = diagnose([LEFT, mistake("right", c=4), twin, third], seen(a=1, b=2, c=4))
-    assert [one.id for one in found["c"].mistakes] == ["right", "twin", "third"]
+    """Nothing that was seen tells them apart, and they have one hint."""
+    twin = replace(mistake("twin", c=4), hint="hint of right")
+    found = diagnose([LEFT, mistake("right", c=4), twin], seen(a=1, b=2, c=4))
+    assert [one.id for one in found["c"].mistakes] == ["right", "twin"]
     assert found["c"].hints == ("hint of right", "hint of left")
 
 
-def test_the_twin_of_a_pair_is_one_of_two() -> None:
-    """Catches: the wrong one of two mistakes that show the same, where its twin was made together with another one."""
+def test_nothing_is_said_of_a_side_with_two_hints() -> None:
+    """Catches: the wrong one of two mistakes that show the same, beside the hint of another mistake."""
     found = diagnose([LEFT, mistake("right", c=4), mistake("twin", c=4)], seen(a=1, b=2, c=4))
-    assert found["a"].hints == ("hint of left", "hint of right", "hint of twin")
-    assert found["c"].hints == ("hint of right", "hint of twin", "hint of left")
-    check = CheckResult(id="visible/a", question="q", suite="visible", title="", max_points=1, hint="a?\nb?\nc?", partial=True)
-    assert check.advice() == "This looks like two of these known mistakes. Ask yourself:\n- a?\n- b?\n- c?"
+    assert {check: suspicion.hints for check, suspicion in found.items()} == dict.fromkeys("ab", ("hint of left",))
+    check = CheckResult(id="visible/a", question="q", suite="visible", title="", max_points=1, hint="a?\nb?", partial=True)
+    assert check.advice() == "This looks like two known mistakes. Ask yourself:\n- a?\n- b?"
+
+
+def test_a_part_that_two_hints_explain_is_left_alone() -> None:
+    """Catches: the more general one of two mistakes, of which the student made neither."""
+    assert named([mistake("one", a=1), mistake("other", a=1)], a=1, d=5) == {}
+
+
+def test_most_of_what_is_wrong_must_be_explained() -> None:
+    """Catches: two mistakes that are each recognized by a case without much in it, and show other numbers everywhere else."""
+    one, other = mistake("one", a=1, c=2, d=3), mistake("other", b=1, c=4, d=5)
+    assert named([one, other], a=1, b=1, c=2, d=9) == {"a": (["one"], False), "b": (["other"], False)} | {
+        "c": (["one"], False),
+        "d": (["one", "other"], False),
+    }
+    assert named([one, other], a=1, b=1, c=8, d=9) == {}
 
 
 def test_two_faults_in_a_function_are_both_told(home: AssignmentFiles, graded, tmp_path: Path) -> None:
