@@ -21,10 +21,12 @@ STEP = 0.01  # of a nudge: of float32 numbers around 1, differences keep two dig
 MAX_NUDGES, MAX_OUTPUT = 48, 64  # of a case, and numbers of an output
 WEAK = 0.02  # of the strongest influence: what is weaker is taken for none, or left out of consideration
 NOISE = 0.002  # of the largest number of an output: what rounding may look like, after the division by a step
-NONE = 0.1  # of what is weak: below this there is no influence, and in between nobody can tell
+NONE = 0.1  # of what is weak: below this a submission has no influence, and in between nobody can tell
+NEVER = 1e-4  # of the strongest influence: below this the solution never has any; a square at its least has a little
 STILL = 0.01  # of the largest movement of an output: an input that moves it less has no direction that others could share
 CLOSE = 0.03  # two influences agree to within this share: float32 leaves two digits of a difference
-TOLD = 0.02  # a factor has a name if it is this close to it
+TOLD, TOLD_PART = 0.01, 0.005  # a factor has a name if it is this close to it; half of an input, say, must be closer
+PARALLEL = 0.1  # of how far an output moves: if it leaves the right direction further than this, no factor says how strongly
 SMALL = 10  # whole numbers up to this one, and parts by them, say something as they are
 
 Influences = dict[str, dict[str, np.ndarray]]
@@ -164,15 +166,18 @@ class _Pair:
         Args:
             weak: An influence below this is too weak to tell.
         """
+        aside = np.zeros(expected.shape[1])
         if not self.shape:
-            expected, got = _as_one(expected, got)
-        there, none = np.abs(expected) > weak, np.abs(expected) < NONE * weak
+            expected, got, aside = _as_one(expected, got)
+        there, none = np.abs(expected) > weak, np.abs(expected) <= min(NONE * weak, NEVER * float(np.abs(expected).max()))
         if missing := self._list(there & (np.abs(got) < NONE * weak)):
             return self._ask_missing(missing, self._list(there))
         if extra := self._list(none & (np.abs(got) > weak)):
             return self._ask_extra(extra, self._list(none), self._list(there))
         both = self._list(there)
-        return self._ask_strength(both, [float(got[pair] / expected[pair]) for pair in both]) if both else None
+        if not both or any(aside[row] > PARALLEL * abs(got[target, row]) for target, row in both):
+            return None
+        return self._ask_strength(both, [float(got[pair] / expected[pair]) for pair in both])
 
     def _list(self, where: np.ndarray) -> list[tuple[int, int]]:
         """Return the pairs (number of the output, row of the input) that a mask has, the closest in time first."""
@@ -198,7 +203,7 @@ class _Pair:
 
     def _ask_missing(self, missing: Sequence[tuple[int, int]], there: Sequence[tuple[int, int]]) -> str:
         if len(missing) == len(there):
-            return f"Why does {self.target} not depend on {self.source}{' at all' if self.rows else ''}?"
+            return f"Why does nothing change in {self.target} if {self.source} {'change' if self.rows else 'changes'} a little?"
         if lags := self._whole_lags(missing, there):
             return f"Why does {self._at_t()} not depend on {self._at_lag(lags[0])}?"
         target, row = missing[0]
@@ -258,8 +263,11 @@ class _Pair:
     def _name_factor(self, ratio: float) -> str | None:
         """Return what a factor is, as a remark: a part of the formula, or the number of rows; "" for a small whole number."""
 
-        def is_close(value: float) -> bool:
-            return abs(ratio - value) <= TOLD * abs(value)
+        def is_close(value: float, told: float = TOLD) -> bool:
+            return abs(ratio - value) <= told * abs(value)
+
+        def is_plain(value: float) -> bool:
+            return any(abs(value - plain) <= CLOSE for plain in (1.0, 0.5, 2.0))
 
         rows = self.rows[0] if self.rows else 1
         if rows > 2 and is_close(rows):
@@ -269,11 +277,13 @@ class _Pair:
         if any(is_close(number) or is_close(1 / number) for number in (*range(2, SMALL + 1), *range(-SMALL, -1))):
             return ""
         for name, value in self.factors.items():
-            powers = {name: value, f"{name}²": value**2, f"1/{name}": 1 / value, f"1 - {name}": 1 - value}
-            for said, power in powers.items():
-                for times, words in ((1.0, ""), (0.5, "half of "), (2.0, "twice "), (-1.0, "minus ")):
-                    if is_close(times * power) and all(abs(times * power - known) > CLOSE for known in (1.0, 0.5, 2.0)):
-                        return f" ({words}{said})"
+            whole = {name: value, f"{name}²": value**2, f"1/{name}": 1 / value, f"1 - {name}": 1 - value, f"-{name}": -value}
+            for said, known in whole.items():
+                if is_close(known) and not is_plain(known):
+                    return f" ({said})"
+            for said, known in {f"half of {name}": value / 2, f"twice {name}": 2 * value}.items():
+                if is_close(known, TOLD_PART) and not is_plain(known):
+                    return f" ({said})"
         return None
 
     def _remark_on_flags(self, target: int, row: int) -> str:
@@ -311,11 +321,16 @@ class _Pair:
         return f"{self.target}{_index(np.unravel_index(target, self.shape)) if self.shape else ''}"
 
 
-def _as_one(expected: np.ndarray, got: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return two matrices with one row each: how far each input moves all numbers of the output, in the expected direction."""
+def _as_one(expected: np.ndarray, got: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return two matrices with one row each: how far each input moves all numbers of the output, in the expected direction.
+
+    Then return how far each input moves them aside from this direction.
+    """
     size = np.linalg.norm(expected, axis=0)
-    along = (expected * got).sum(axis=0) / np.where(size > 0, size, 1)
-    return size[None], np.where(size > STILL * size.max(), along, np.linalg.norm(got, axis=0))[None]
+    unit = expected / np.where(size > 0, size, 1)
+    along = (unit * got).sum(axis=0)
+    moves = np.where(size > STILL * size.max(), along, np.linalg.norm(got, axis=0))
+    return size[None], moves[None], np.linalg.norm(got - unit * along, axis=0)
 
 
 def _index(place: Sequence[Any]) -> str:

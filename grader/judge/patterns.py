@@ -48,9 +48,9 @@ def _find_pattern(
 ) -> tuple[str, str] | None:
     if related := _find_relation(wrong, loosely=False):
         return related
-    for check, _, tried in wrong:
+    for check, evidence, tried in wrong:
         if submission and tried and tried.case and tried.case.influences:
-            if said := _explain_dependence(tried, _Probe(shared, submission, question, tried)):
+            if said := _explain_dependence(tried, evidence, _Probe(shared, submission, question, tried)):
                 return check, said
             break
     return _find_relation(wrong, loosely=True)
@@ -86,11 +86,26 @@ class _Probe:
         return reply.facts if reply.status == "ok" else None
 
 
-def _explain_dependence(tried: LastCall, probe: _Probe) -> str | None:
+def _explain_dependence(tried: LastCall, evidence: Evidence, probe: _Probe) -> str | None:
     case = tried.case
     assert case is not None  # as chosen
     once, again = list_outputs(probe(case.inputs)), list_outputs(probe(case.inputs, tried.seed + 1))
     if once and again and difference(once, again, equal_nan=True) is not None:
         return "Why does the result differ between calls with equal arguments?"
     found = measure_influences(once, probe, case.inputs, case.nudges)
-    return explain_influences(case.inputs, case.answer, case.nudges, case.influences, found) if found else None
+    if not found:
+        return None
+    judged = {name: _list_judged(of, evidence) for name, of in case.influences.items()}
+    return explain_influences(case.inputs, case.answer, case.nudges, judged, found)
+
+
+def _list_judged(outputs: dict[str, Any], evidence: Evidence) -> dict[str, Any]:
+    """Return the outputs that the check found wrong; all of them if it looked at none as it is.
+
+    The others may differ from the solution's in right work, too.
+    """
+    parts = evidence.expected if isinstance(evidence, WrongAnswerEvidence) and isinstance(evidence.expected, dict) else {}
+    if not outputs.keys() & parts.keys():
+        return outputs
+    wrong = evidence.wrong_parts if len(parts) > 1 else parts.keys()
+    return {name: value for name, value in outputs.items() if name in wrong}
