@@ -10,7 +10,7 @@ from typing import Any
 from grader.answers import Case
 from grader.assignment import Question
 from grader.judge.compare import SHOWN_INPUTS, format_value
-from grader.sandbox.arguments import HOLDS, IS
+from grader.sandbox.arguments import HOLDS, IS, TIMES
 
 MOST_LINES, MAX_NAME = 12, 80
 MAX_LINE = 600  # characters of what a function received
@@ -34,10 +34,12 @@ class ReceivedCall:
         function: Its name, as in `GAE.__call__`.
         arguments: The values by name; a field of an object is named like `buffer.rewards`, an entry of a dictionary like
             `trajectory['rewards']`.
+        times: How often the function was called; the arguments are those of the last call.
     """
 
     function: str
     arguments: dict[str, Any]
+    times: int = 1
 
     @property
     def whole(self) -> bool:
@@ -52,17 +54,21 @@ class ReceivedCall:
 def choose_call(question: Question, calls: Sequence[tuple[str, dict[str, Any]]]) -> ReceivedCall | None:
     """Return the call that a question is about: the last one of its function or method, or else the last one of any.
 
+    Of a question that has a name of its own, such as one about an update of everything, only calls of its function count.
+
     Args:
         calls: As `Sandbox.explain` returns them.
     """
     of_class = [call for call in calls if call[0].partition(".")[0] == question.function]
     methods = question.id.split(".")[1:]
     own = [call for call in of_class if call[0].rpartition(".")[2] in (question.function, *methods)]
-    for group in (own, of_class, calls):
+    for group in (own, of_class, calls) if question.id.split(".")[0] == question.function else (own,):
         used = [call for call in group if not call[0].endswith("__init__")] or group
         if used:
             function, arguments = used[-1]
-            return ReceivedCall(function[:MAX_NAME], dict(list(_name_values(arguments))[:MOST_LINES]))
+            times = arguments.get(TIMES)
+            shown = dict(list(_name_values({name: value for name, value in arguments.items() if name != TIMES}))[:MOST_LINES])
+            return ReceivedCall(function[:MAX_NAME], shown, times if type(times) is int else 1)
     return None
 
 
@@ -72,7 +78,11 @@ def describe_call(case: Case, question: Question, received: ReceivedCall | None)
     if received is None:
         return [f"{question.function} was tried with (case {case.name}):", *inputs]
     lines = [f"  {name} = {format_value(value, SHOWN_INPUTS)}"[:MAX_LINE] for name, value in received.arguments.items()]
-    begin = f"{received.function} {'received' if lines else 'was called without arguments'} (case {case.name}):"
+    begin = f"{received.function} received (case {case.name}):"
+    if received.times > 1:
+        begin = f"{received.function} was called {received.times:,} times; in the last call it received (case {case.name}):"
+    if not lines:
+        begin = f"{received.function} was called without arguments (case {case.name}):"
     rest = [line for name, line in zip(case.inputs, inputs, strict=True) if not received.whole and not received.shows(name)]
     return [begin, *lines, *(["inputs of the case:", *rest] if rest else [])]
 

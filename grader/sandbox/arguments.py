@@ -18,6 +18,7 @@ MOST_NUMBERS = 1 << 14  # of an array
 MOST_TEXT = 200
 DEEPEST = 2
 IS, HOLDS = "<is>", "<holds>"  # the keys of what replaces a value that is not plain data; no parameter has such a name
+TIMES = "<times>"  # beside the arguments: how often the function was called; left out for once
 
 Arguments = dict[str, Any]
 
@@ -28,7 +29,7 @@ def note_arguments(path: str) -> Iterator[dict[str, Arguments]]:
 
     Its keys are names like `get_returns` and `GAE.__call__`, that of the last call last. Values are copies, so what a function
     changes later is as it was; what is too large, or no plain data, is `{IS: what it is}`, an object that holds some numbers
-    and arrays `{IS: what it is, HOLDS: these by name}`.
+    and arrays `{IS: what it is, HOLDS: these by name}`. If there were several calls, TIMES says how many.
 
     Calls among the functions of the file are not noted. Nor are calls whose output a driver suppresses, if there is another
     one: they only prepare the call that counts, or are compared with it.
@@ -37,20 +38,21 @@ def note_arguments(path: str) -> Iterator[dict[str, Arguments]]:
         path: The file of the submission, as its code names it.
     """
     found: dict[str, Arguments] = {}
-    counted: set[str] = set()  # functions of which a call was heard
+    counted: dict[str, int] = {}  # by function, how many calls were heard
     screen = sys.stdout
     within = 0
 
     def note(frame: FrameType, event: str, _: Any) -> None:
-        nonlocal within, counted
+        nonlocal within
         if frame.f_code.co_filename != path or event not in ("call", "return"):
             return
         if event == "call" and within == 0:
             with contextlib.suppress(Exception):
                 function, heard = _name_function(frame), sys.stdout is screen
+                if heard:
+                    counted[function] = counted.get(function, 0) + 1
                 if heard or function not in counted:
-                    _note_call(function, frame, found)
-                counted |= {function} if heard else set()
+                    _note_call(function, frame, found, counted.get(function, 1))
         within = max(within + (1 if event == "call" else -1), 0)
 
     sys.setprofile(note)
@@ -65,12 +67,13 @@ def _name_function(frame: FrameType) -> str:
     return f"{type(frame.f_locals['self']).__name__}.{name}" if _list_parameters(frame.f_code)[:1] == ["self"] else name
 
 
-def _note_call(function: str, frame: FrameType, found: dict[str, Arguments]) -> None:
+def _note_call(function: str, frame: FrameType, found: dict[str, Arguments], times: int) -> None:
     names = [name for name in _list_parameters(frame.f_code) if name != "self"]
     values = frame.f_locals
     found.pop(function, None)
     if len(found) < MOST_CALLS:
-        found[function] = {name: _copy(values[name]) for name in names if name in values}
+        arguments = {name: _copy(values[name]) for name in names if name in values}
+        found[function] = arguments | ({TIMES: times} if times > 1 else {})
 
 
 def _list_parameters(code: CodeType) -> list[str]:

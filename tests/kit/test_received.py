@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from grader.answers import Case
 from grader.assignment import AssignmentFiles
+from grader.judge.received import choose_call, describe_call
 from grader.judge.run import Grader, GradingOptions
 from grader.report import terminal
 from grader.report.model import CheckResult, Report
-from grader.sandbox.arguments import HOLDS, IS, note_arguments
+from grader.sandbox.arguments import HOLDS, IS, TIMES, note_arguments
 
 pytestmark = pytest.mark.recorded
 
@@ -76,6 +78,21 @@ def test_one_call_more_for_a_question_that_fails(home: AssignmentFiles, replaced
         assert asked == []
         grader.grade(wrong, GradingOptions(["get_returns"]))
         assert len(asked) == 1
+
+
+def test_the_last_of_several_calls_is_told_as_that(home: AssignmentFiles) -> None:
+    """Catches: the arguments of the last call, which was right, taken for those of the call that failed."""
+    questions = {question.id: question for question in home.assignment.questions}
+    case = Case("a_case", "a_driver", "get_returns", {})
+    once, often = {"discount_factor": 0.9}, {"discount_factor": 0.9, TIMES: 3}
+    told = [
+        describe_call(case, questions["get_returns"], choose_call(questions["get_returns"], [("get_returns", given)]))
+        for given in (once, often)
+    ]
+    assert told[0] == ["get_returns received (case a_case):", "  discount_factor = 0.9"]
+    assert told[1] == ["get_returns was called 3 times; in the last call it received (case a_case):", "  discount_factor = 0.9"]
+    update = questions["one_update"]
+    assert choose_call(update, [("get_returns", once)]) is None  # nothing says that the fault is there
 
 
 def test_what_is_kept_of_an_earlier_call(replaced, graded) -> None:
@@ -157,7 +174,7 @@ def test_methods_and_the_last_call(tmp_path: Path) -> None:
         "class Noise:\n    def __init__(self, size):\n        self.size = size\n    def sample(self, n):\n        return n\n"
     )
     found = called(source, "[noise.sample(n) for noise in [Noise(3)] for n in (1, 2)]", tmp_path)
-    assert found == {"Noise.__init__": {"size": 3}, "Noise.sample": {"n": 2}}
+    assert found == {"Noise.__init__": {"size": 3}, "Noise.sample": {"n": 2, TIMES: 2}}
     assert list(found)[-1] == "Noise.sample"
 
 
