@@ -139,6 +139,7 @@ class CheckIngredients(NamedTuple):
         reads_all: Whether it may use any name of a submission.
         reads_text: Whether it may read the submission's text.
         cases: The names of the cases that it uses; all cases if its text does not name them.
+        drivers: The names of the drivers that it calls; those of all these cases if it names none.
     """
 
     digest: str
@@ -146,6 +147,7 @@ class CheckIngredients(NamedTuple):
     reads_all: bool
     reads_text: bool
     cases: frozenset[str]
+    drivers: frozenset[str]
 
 
 def hash_checks(home: AssignmentFiles, suites: tuple[str, ...]) -> dict[str, str]:
@@ -195,6 +197,8 @@ def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> di
                 named = {word for word in words if word in cases}
                 used = sorted(cases if not named or any(statement.computes_case for statement in own) else named)
                 called = {cases[case].driver for case in used} | words
+                asked = (words & drivers.statements.keys()) or {cases[case].driver for case in used}
+                asked |= {cases[case].driver for case in named}
                 seen = words.union(*(statement.attributes for statement in own), ["Stored"])
                 run = drivers.reach(called, imports=True)
                 run += facts.reach(word for statement in run for word in statement.words | statement.attributes)
@@ -209,7 +213,9 @@ def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> di
                 any_name, whole_text = (any(map(pattern.search, beside)) for pattern in (READS_ALL, READS_TEXT))
                 read = [path.read_bytes() for path in (home.drivers, *home.support())] if whole_text else []
                 hashed = hash_parts([given, *settings, *code, *(prints[case] for case in used), *read])
-                found[f"{suite}/{name}"] = CheckIngredients(hashed, names, any_name, whole_text, frozenset(used))
+                found[f"{suite}/{name}"] = CheckIngredients(
+                    hashed, names, any_name, whole_text, frozenset(used), frozenset(asked)
+                )
     return found
 
 

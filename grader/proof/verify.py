@@ -171,7 +171,8 @@ class Proof:
         yield from self.end_to_end(*whole.result())
         if not self.options.quick:
             yield from self.mutants(changed)
-            yield from prove_test_side(pool, self.home, self.right, self.wrong, sample)
+            lost = [(variant, verdict.failed) for variant, _, verdict in self.tried.values()]
+            yield from prove_test_side(pool, self.home, self.right, lost, sample)
             yield from measure_hints(pool, self.home, self.right, self.wrong, sample)
         yield from self.trials.findings()
 

@@ -21,7 +21,8 @@ from grader.proof.collateral import judge_costs, measure_cost
 from grader.proof.mutants import make_mutants
 from grader.proof.pairs import list_pairs, measure_hints
 from grader.proof.pool import TrialPool
-from grader.proof.testside import TRIED, Change, draw_changes
+from grader.proof.sidechanges import Change, make_driver_changes
+from grader.proof.testside import TRIED, draw_changes
 from grader.proof.verify import ProofOptions, verify
 from grader.report.model import CheckResult
 
@@ -30,7 +31,9 @@ pytestmark = pytest.mark.recorded
 INPUTS = {
     "test_exit_code_and_lines": ("command:verify",),
     "test_doctor_attacks_an_assignment_as_well": ("command:doctor",),
+    "test_changes_of_a_driver_concern_who_calls_it": ("grading:ppo_agent",),
 }
+ROOT = Path(__file__).resolve().parents[2]
 
 PLACED_NOWHERE = """
 import math
@@ -437,9 +440,21 @@ def test_a_case_whose_input_nobody_looks_at_is_told(toy: Path, edit) -> None:
     ]
 
 
+def test_changes_of_a_driver_concern_who_calls_it() -> None:
+    """Catches: changes that are tried where the same word means something else, and not where the driver is called."""
+    home = AssignmentFiles(ROOT, "ppo_agent")
+    text = home.drivers.read_text(encoding="utf-8")
+    reached = {
+        text[: text.index(line)].count("\n") + 1 for line in ("    network = submitted.Critic(", "    count = sum(map(sum,")
+    }
+    concerned = {change.change.partition(":")[0]: change.questions for change in make_driver_changes(home, reached)}
+    assert concerned["critic"] == {"Critic"}
+    assert "PPOAgent.update" in concerned["updating"]
+
+
 def test_too_many_changes_are_drawn_by_a_seed() -> None:
     """The same ones with the same seed, others with another, and no more than there is time for."""
-    every = [Change(kind, str(number), frozenset()) for kind in TRIED for number in range(1000)]
+    every = [Change(kind, str(number), frozenset(), frozenset()) for kind in TRIED for number in range(1000)]
     drawn = draw_changes(every, 1)
     assert drawn == draw_changes(every, 1) != draw_changes(every, 2)
     assert {kind: sum(change.question == kind for change in drawn) for kind in TRIED} == TRIED
