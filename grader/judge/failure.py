@@ -123,7 +123,7 @@ def _failure(reply: Reply, question: Question, seconds: float, memory_mb: int, p
         case "unreadable" | "refused":
             text = str(details.get("message", ""))
         case "syntax":
-            text = f"your file is not valid Python: {details.get('message', '')}{format_trace(details)}"
+            text = _explain_syntax(details)
         case "import":
             text = _explain_import(details)
         case "missing":
@@ -163,6 +163,13 @@ def _explain_timeout(reply: Reply, seconds: float) -> str:
     if "turns" in details:
         ask = f"it was still running after {details['turns']:,} turns. Is a single turn slow?"
     return f"stopped after {allowed}: {ask}{used}{floods}{format_trace(details)}"
+
+
+def _explain_syntax(details: dict[str, Any]) -> str:
+    text = f"your file is not valid Python: {details.get('message', '')}{format_trace(details)}"
+    if any(str(frame.get("text")).startswith(("%", "!")) for frame in details.get("frames") or []):
+        text += "\nOnly notebooks can have lines that begin with % or !: remove such lines."
+    return text
 
 
 def _explain_import(details: dict[str, Any]) -> str:

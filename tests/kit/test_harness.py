@@ -92,6 +92,15 @@ def test_what_cannot_be_compiled_says_so_when_it_is_loaded(toy: Path, tmp_path: 
     assert any("not valid Python" in check.message for check in report.checks)
 
 
+@pytest.mark.parametrize("magic", ["%matplotlib inline", "!pip install gymnasium"])
+def test_a_magic_in_a_python_file_is_told(toy: Path, tmp_path: Path, magic: str) -> None:
+    """Catches: a notebook saved as a script, of which the student reads "invalid syntax" alone."""
+    (tmp_path / "submitted.py").write_text(f"{magic}\n{LATER}")
+    with Grader(AssignmentFiles(toy, "toy"), SUITES) as grader:
+        report = grader.grade(tmp_path)
+    assert any("lines that begin with % or !" in check.message for check in report.checks)
+
+
 def test_an_assignment_with_torch_is_built_and_graded(toy: Path) -> None:
     """Catches: a server that is prepared differently for the solution than for submissions."""
     drivers = toy / "tests" / "drivers" / "toy.py"
