@@ -400,7 +400,7 @@ def use_single_precision(submitted: ModuleType) -> None:
     if torch is None or torch.get_default_dtype() is torch.float32:
         return
     torch.set_default_dtype(torch.float32)
-    for value in vars(submitted).values():
+    for value in list(vars(submitted).values()):
         if isinstance(value, torch.nn.Module):
             value.float()
 

@@ -109,6 +109,16 @@ moving_average_of_everything = altered(
 )
 
 
+moving_average_over_the_window = altered(
+    "Summaries",
+    {
+        "float(np.mean(self.episode_returns[-self.window :]))": ""
+        "float(np.sum(self.episode_returns[-self.window :]) / self.window)"
+    },
+    hint="While there are fewer episodes than `window`, by how many returns do you divide?",
+    source="student code",
+)
+
 interactions_of_one_episode = altered(
     "Summaries",
     {
@@ -572,6 +582,13 @@ uniform_noise = altered(
     "Policy.sampling",
     {"noise = torch.randn_like(mean)": "noise = torch.rand_like(mean)"},
     hint="Which mean does the noise of your actions have?",
+    source="student code",
+)
+
+one_noise_for_all_rows = altered(
+    "Policy.sampling",
+    {"noise = torch.randn_like(mean)": "noise = torch.randn(mean.shape[-1]).expand_as(mean)"},
+    hint="Does every row of a batch get its own noise?",
     source="student code",
 )
 

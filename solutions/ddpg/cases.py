@@ -68,7 +68,7 @@ def buffer_of_one_row(rng):
 
 @case("sampling", question="ReplayBuffer.sample_batch")
 def batches_of_a_half_full_buffer(rng):
-    return dict(count=12, size=20, batch_size=4, obs_dim=3, act_dim=1, draws=600)
+    return dict(count=13, size=20, batch_size=4, obs_dim=3, act_dim=1, draws=600)
 
 
 @case("sampling", question="ReplayBuffer.sample_batch")
@@ -79,7 +79,7 @@ def batch_of_everything(rng):
 
 @case("sampling", question="ReplayBuffer.sample_batch", hidden=True)
 def batches_of_two_actions(rng):
-    return dict(count=15, size=15, batch_size=5, obs_dim=4, act_dim=2, draws=600)
+    return dict(count=17, size=17, batch_size=5, obs_dim=4, act_dim=2, draws=600)
 
 
 @case("sampling", question="ReplayBuffer.sample_batch")

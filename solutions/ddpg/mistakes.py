@@ -167,6 +167,17 @@ drawn_with_replacement = altered(
     source="student code",
 )
 
+one_row_of_each_part = altered(
+    "ReplayBuffer.sample_batch",
+    {
+        "rows = self.rng.choice(self.size, self.batch_size, replace=False, shuffle=False)": ""
+        "part = self.size // self.batch_size\n"
+        "rows = part * np.arange(self.batch_size) + self.rng.integers(part, size=self.batch_size)"
+    },
+    hint="If you draw one row from each part of the buffer, which rows never come?",
+    source="student code",
+)
+
 empty_rows_drawn = altered(
     "ReplayBuffer.sample_batch",
     {"self.rng.choice(self.size,": "self.rng.choice(self.max_size,"},

@@ -1267,6 +1267,19 @@ critic_losses_keep_their_graphs = altered(
     form=True,
 )
 
+one_critic_loss_an_epoch = altered(
+    "train_policy_gradient.with_critic",
+    {
+        "                    critic_losses.append(critic_loss.item())\n": "",
+        "                optimizer.step()\n": ""
+        "                optimizer.step()\n"
+        "            if value_net is not None:\n"
+        "                critic_losses.append(critic_loss.item())\n",
+    },
+    hint="How many losses of the value network should one epoch add to its list?",
+    source="student code",
+)
+
 policy_left_out = altered(
     "train_policy_gradient.with_critic",
     {"loss = actor_loss + critic_loss_multiplier": "loss = critic_loss_multiplier"},

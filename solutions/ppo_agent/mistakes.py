@@ -491,7 +491,10 @@ def gamma_is_zero(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
         compare(estimator(tens, STATES, REWARDS, 0.0, 0.5, AFTER, ends, NO), [0.0, -3.0, -1.0])
 
 
-@mistake("test_advantages", hint="With λ = 0, A_t is δ_t; which part of the estimator does your test not check then?")
+@mistake(
+    "test_advantages",
+    hint="Which estimators pass that carry too little from one step to the next: which λ, and which tolerance, do you use?",
+)
 def lambda_is_zero(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     compare(estimator(tens, STATES, REWARDS, 0.5, 0.0, AFTER, NO, NO), [1.0, -1.5, 1.0])
     compare(estimator(tens, STATES, REWARDS, 0.5, 0.0), [1.0, -1.5, -1.0])
@@ -1626,7 +1629,7 @@ final_state_of_zeros = altered(
         "next_state = torch.cat((state[1:], final_state.unsqueeze(0)))": ""
         "next_state = torch.cat((state[1:], torch.zeros_like(state[:1])))"
     },
-    hint="Which state follows the last action: zeros, or one that the agent has seen?",
+    hint="Which value follows the last action: none, or that of the state that the agent has seen last?",
 )
 
 ends_not_told = altered(
@@ -2052,6 +2055,13 @@ not_normalized = altered(
     "PPOAgent.update",
     {'data["advantage"] = (advantage - advantage.mean()) / (advantage.std(correction=0) + 1e-8)': "pass"},
     hint="What are the mean and the standard deviation of the advantages in your losses?",
+)
+
+advantages_only_scaled = altered(
+    "PPOAgent.update",
+    {"(advantage - advantage.mean())": "advantage"},
+    hint="What mean should the normalized advantages have?",
+    source="student code",
 )
 
 divided_by_nothing = altered(

@@ -841,9 +841,7 @@ def forward(
     weights: list[np.ndarray] = []
     room = np.zeros(observations.shape[1:], np.float32)  # one array for all observations, as environments may have
     stored: list[tuple[Any, np.ndarray]] = []
-    memories = [copy_of(memory) for memory in agent.memories]
-    for memory in memories:
-        memory.terminated = memory.truncated = False
+    memories = running_copies(agent)
     for call, observation in enumerate(observations):
         room[...] = observation
         agent.training = exploring[call]
@@ -861,7 +859,9 @@ def forward(
         facts[f"states that the actor was given {when}"] = np.concatenate(asked) if asked else "none"
         room[...] = -7.0  # the environment writes something else there
         facts |= {f"{name} {when}": value for name, value in kept(agent, num_envs).items()}
-        stored += store_step(agent, memories)
+        store_step(agent, memories)
+        with quietly():
+            stored += [(items[-1], numbers(items[-1])) for memory in memories for items in lists_of(memory)[:4] if items]
     facts["what was kept is changed by a later call"] = any(not np.array_equal(numbers(part), was) for part, was in stored)
     facts["the actor has changed"] = not all(map(np.array_equal, weights, map(to_plain, agent.actor.parameters())))
     facts["memories have changed"] = any(map(any, map(lists_of, agent.memories)))
@@ -878,13 +878,10 @@ def kept(agent: Any, num_envs: int) -> dict[str, Any]:
     if proper(recent, num_envs):
         found = dict(zip(KEPT, recent, strict=True))
     else:
-        own, agent.memories = agent.memories, [copy_of(memory) for memory in agent.memories]
-        for memory in agent.memories:
-            memory.terminated = memory.truncated = False
+        memories = running_copies(agent)
+        store_step(agent, memories)
         with quietly():
-            agent.backward(0.0)
-            found = {name: [getattr(memory, items)[-1] for memory in agent.memories] for name, items in KEPT.items()}
-        agent.memories = own
+            found = {name: [getattr(memory, items)[-1] for memory in memories] for name, items in KEPT.items()}
     nothing = f"nothing: after the call, `recent` is a {describe_kind(recent)}"
     facts: dict[str, Any] = {f"{name} kept": numbers(found[name]).ravel() if name in found else nothing for name in KEPT}
     facts["form of what is kept"] = {
@@ -895,15 +892,20 @@ def kept(agent: Any, num_envs: int) -> dict[str, Any]:
     return facts
 
 
-def store_step(agent: Any, memories: list[Any]) -> list[tuple[Any, np.ndarray]]:
-    """Let `backward` store the latest step in these memories; return what they hold of it, and its numbers now."""
-    held: list[tuple[Any, np.ndarray]] = []
+def store_step(agent: Any, memories: list[Any]) -> None:
+    """Let `backward` store the latest step in these memories, and leave it to be stored in the agent's own."""
     recent, own, agent.memories = agent.recent, agent.memories, memories
     with quietly():
         agent.backward(0.0)
-        held = [(items[-1], numbers(items[-1])) for memory in memories for items in lists_of(memory)[:4] if items]
     agent.recent, agent.memories = recent, own
-    return held
+
+
+def running_copies(agent: Any) -> list[Any]:
+    """Return copies of an agent's memories, whose episodes have not ended."""
+    memories = [copy_of(memory) for memory in agent.memories]
+    for memory in memories:
+        memory.terminated = memory.truncated = False
+    return memories
 
 
 def proper(recent: Any, num_envs: int) -> bool:

@@ -113,12 +113,18 @@ class Watch:
         x, y = x[order], y[order]
         if torch.equal(x, y):
             return "nothing"
-        steps = (y.diff().abs() - STEEPEST * x.diff()).max()
-        if steps > 1e-5:
-            return "something that is not done to each number by itself"
+        if leaps(x, y):
+            kept = y != 0
+            dropped = bool((~kept & (x > x[kept].min())).any()) and not leaps(x[kept], y[kept]) if kept.any() else False
+            return "numbers are left out" if dropped else "something that is not done to each number by itself"
         line = torch.stack([x, torch.ones_like(x)], dim=1)
         residual = line @ torch.linalg.lstsq(line, y[:, None]).solution - y[:, None]
         return "a linear function" if residual.abs().max() < 1e-5 else "an activation function"
+
+
+def leaps(x: Tensor, y: Tensor) -> bool:
+    """Return whether y changes more with x, which is sorted, than any activation function does."""
+    return bool(((y.diff().abs() - STEEPEST * x.diff()) > 1e-5).any())
 
 
 def network(submitted, n_actions: int, batch: int, seed: int, empty: bool = False) -> dict:
@@ -537,8 +543,7 @@ class Trainer:
     def run(self, tables: Tables, rollout: Tables, scale: float = 1.0) -> tuple[TableAgent, Any]:
         """Return an agent that has been trained, and the loss, where rewards and values are this many times as large."""
         agent = TableAgent(tables["logits"], scale * tables["values"], self.column)
-        rewards = (scale * rollout["rewards"]).astype(rollout["rewards"].dtype)
-        return agent, call_on(self.submitted, agent, rollout | {"rewards": rewards}, self.gamma)
+        return agent, call_on(self.submitted, agent, rollout | {"rewards": scale * rollout["rewards"]}, self.gamma)
 
     def look_uphill(self, tables: Tables, rollout: Tables) -> None:
         """Find out which way the steps go."""

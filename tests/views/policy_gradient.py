@@ -52,6 +52,20 @@ def policy_updates(facts: Facts) -> Facts:
     return view
 
 
+def together(steps: list[Facts], minibatches: int) -> list[Facts]:
+    """Return what the updates for each minibatch did together, where each minibatch has equally many."""
+    count = len(steps) // max(minibatches, 1)
+    if count < 2 or len(steps) % minibatches:
+        return steps
+    groups = [steps[first : first + count] for first in range(0, len(steps), count)]
+    return [{network: added([step[network] for step in group]) for network in ("policy", "value")} for group in groups]
+
+
+def added(updates: list[Facts]) -> Facts:
+    """Return what several updates of a network did, as one."""
+    return {"multiple": sum(update["multiple"] for update in updates), "rest": max(update["rest"] for update in updates)}
+
+
 def both_updates(multiplier: float) -> Callable[[Facts], Facts]:
     """Return a view of whether the updates of both networks are those of actor loss + multiplier · critic loss.
 
@@ -62,16 +76,19 @@ def both_updates(multiplier: float) -> Callable[[Facts], Facts]:
     def view(facts: Facts) -> Facts:
         alone = facts.get("without a value network", {}).get("steps", [])
         paid = not alone or not all(is_right(step["policy"]) for step in alone)
-        right = [step for step in facts["steps"] if is_right(step["policy"])]
+        steps = together(facts["steps"], len(facts["batches"]))
+        right = [step for step in steps if is_right(step["policy"])]
         wrong = [step["value"] for step in right if not is_right(step["value"], multiplier)]
         seen: Facts = {
-            "the policy is updated by the gradient of its own loss": paid or len(right) == len(facts["steps"]),
+            "the policy is updated by the gradient of its own loss": paid or len(right) == len(steps),
             "the value network is updated by the gradient of its own loss, times critic_loss_multiplier": not wrong,
             "updates for one minibatch": max(1.0, len(facts["steps"]) / max(len(facts["batches"]), 1)),
             "weights of the value network moved by something else than the optimizer": facts["moved by more than the steps"][
                 "value"
             ],
         }
+        if not paid and len(right) < len(steps):
+            seen["the policy is updated by this gradient times"] = [step["policy"]["multiple"] for step in steps[:8]]
         if wrong:
             seen["it is updated by this gradient times"] = [step["multiple"] for step in wrong[:8]]
         return seen
@@ -136,11 +153,14 @@ def lists_of_both(multiplier: float) -> Callable[[Facts], Facts]:
         if "actor losses" not in facts:
             return {"returned": facts["returned"]} if judged else right_lists
         critic = facts["critic losses"]
+        # Fewer numbers than minibatches are the business of the first list, unless only the second has fewer.
+        fewer = len(facts["actor losses"]) == len(lists["actor losses"]) and len(critic) < len(lists["critic losses"])
         # With or without the multiplier: the text does not say.
         forms = (lists["critic losses"], [multiplier * value for value in lists["critic losses"]])
         seen: Facts = {
             "the first list holds the losses of the policy": not judged or agrees(facts["actor losses"], lists["actor losses"]),
             "the second list holds the losses of the value network": bool(lists["critic losses"])
+            and not fewer
             and any(agrees(critic, values) for values in forms),
         }
         wrong = [name for name, right in zip(("actor losses", "critic losses"), list(seen.values()), strict=True) if not right]
