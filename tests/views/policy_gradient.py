@@ -54,9 +54,9 @@ def policy_updates(facts: Facts) -> Facts:
 
 def together(steps: list[Facts], minibatches: int) -> list[Facts]:
     """Return what the updates for each minibatch did together, where each minibatch has equally many."""
-    count = len(steps) // max(minibatches, 1)
-    if count < 2 or len(steps) % minibatches:
+    if not minibatches or len(steps) % minibatches:
         return steps
+    count = max(len(steps) // minibatches, 1)
     groups = [steps[first : first + count] for first in range(0, len(steps), count)]
     return [{network: added([step[network] for step in group]) for network in ("policy", "value")} for group in groups]
 
