@@ -21,8 +21,8 @@ STEP = 0.01  # of a nudge: of float32 numbers around 1, differences keep two dig
 MAX_NUDGES, MAX_OUTPUT = 48, 64  # of a case, and numbers of an output
 WEAK = 0.02  # of the strongest influence: what is weaker is taken for none, or left out of consideration
 NOISE = 0.002  # of the largest number of an output: what rounding may look like, after the division by a step
-NONE = 0.1  # of what is weak: below this a submission has no influence, and in between nobody can tell
-NEVER = 1e-4  # of the strongest influence: below this the solution never has any; a square at its least has a little
+NONE = 0.1  # of what is weak: above this there may be an influence, and in between nobody can tell
+NEVER = 1e-4  # of the strongest influence: below this there is never any; a square at its least has a little
 STILL = 0.01  # of the largest movement of an output: an input that moves it less has no direction that others could share
 CLOSE = 0.03  # two influences agree to within this share: float32 leaves two digits of a difference
 TOLD, TOLD_PART = 0.01, 0.005  # a factor has a name if it is this close to it; half of an input, say, must be closer
@@ -169,8 +169,9 @@ class _Pair:
         aside = np.zeros(expected.shape[1])
         if not self.shape:
             expected, got, aside = _as_one(expected, got)
-        there, none = np.abs(expected) > weak, np.abs(expected) <= min(NONE * weak, NEVER * float(np.abs(expected).max()))
-        if missing := self._list(there & (np.abs(got) < NONE * weak)):
+        there, never = np.abs(expected) > weak, min(NONE * weak, NEVER * float(np.abs(expected).max()))
+        none = np.abs(expected) <= never
+        if missing := self._list(there & (np.abs(got) <= never)):
             return self._ask_missing(missing, self._list(there))
         if extra := self._list(none & (np.abs(got) > weak)):
             return self._ask_extra(extra, self._list(none), self._list(there))

@@ -78,13 +78,14 @@ def describe_call(case: Case, question: Question, received: ReceivedCall | None)
     if received is None:
         return [f"{question.function} was tried with (case {case.name}):", *inputs]
     lines = [f"  {name} = {format_value(value, SHOWN_INPUTS)}"[:MAX_LINE] for name, value in received.arguments.items()]
-    begin = f"{received.function} received (case {case.name}):"
-    if received.times > 1:
-        begin = f"{received.function} was called {received.times:,} times; in the last call it received (case {case.name}):"
     if not lines:
-        begin = f"{received.function} was called without arguments (case {case.name}):"
+        did = "was called without arguments"
+    elif received.times > 1:
+        did = f"was called {received.times:,} times; in the last call it received"
+    else:
+        did = "received"
     rest = [line for name, line in zip(case.inputs, inputs, strict=True) if not received.whole and not received.shows(name)]
-    return [begin, *lines, *(["inputs of the case:", *rest] if rest else [])]
+    return [f"{received.function} {did} (case {case.name}):", *lines, *(["inputs of the case:", *rest] if rest else [])]
 
 
 def _name_values(arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -11,6 +11,7 @@ LENGTHS = (10_000, 2_000, 500, 100, 20)  # to cut texts to, until all of them to
 # What a spreadsheet may take for a formula; the last four are the full-width forms of the first four.
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 DROPPED = ("\t", "\n", "\r")  # some spreadsheets drop these at the beginning of a cell
+BEGINS = re.compile(rf"[\s\"]*[{''.join(map(re.escape, FORMULA))}]")
 # Where a spreadsheet that separates by semicolons or tabs cuts a cell in two; quotes within a cell mean nothing to it.
 CUT = re.compile(rf"([;\t\r\n])(?=[\s\"']*[{''.join(map(re.escape, FORMULA))}])")
 KEPT = frozenset("\n\t")
@@ -47,7 +48,7 @@ def render_to_fit(render: Callable[[int], str], most: int) -> str:
 def escape_formula(text: str) -> str:
     """Return the text as a cell of a table that no spreadsheet takes for a formula, whatever it begins with or separates by."""
     text = CUT.sub(r"\1'", text)
-    return f"'{text}" if text.startswith(DROPPED) or text.lstrip().startswith(FORMULA) else text
+    return f"'{text}" if text.startswith(DROPPED) or BEGINS.match(text) else text
 
 
 def _spelled(character: str) -> str:

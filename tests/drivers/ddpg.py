@@ -409,7 +409,9 @@ def between(out: Tensor, into: Tensor) -> str:
         if torch.allclose(function(out), into, atol=1e-5):
             return name
     kept = into != 0
-    scale = (into[kept] / out[kept]).median() if kept.any() else 0.0
+    if not kept.any():
+        return "zeros in place of all numbers"
+    scale = (into[kept] / out[kept]).median()
     if torch.allclose(scale * out.relu()[kept], into[kept], atol=1e-5):
         return "ReLU, and some of its numbers are left out"
     return "something else"

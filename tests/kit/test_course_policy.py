@@ -696,6 +696,7 @@ HOSTILE = [
 @settings(max_examples=examples(100), deadline=None)
 @example(["=cmd|'/C calc'!A0", "=x@y", "-7"])
 @example(["Ada;=1+1", 'Ada; "=1+1"', "7\t@8"])
+@example(["Ada", "x@y", '"=1+1'])
 def test_no_cell_is_a_formula(texts: list[str]) -> None:
     """Names come from students: none starts a formula or breaks a row, in any of the files; numbers stay numbers."""
     student = Person(name=texts[0], email=texts[1], sid=texts[2])

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from grader.assignment import AssignmentFiles
+from grader.answers import Case
+from grader.assignment import AssignmentFiles, Question, QuestionPoints
 from grader.authoring.build import shorten
+from grader.judge.compare import Tolerance
+from grader.judge.evidence import WrongAnswerEvidence
+from grader.judge.failure import CheckFailed
 from grader.judge.influence import Influences, explain_influences, list_nudges, list_outputs, measure_influences
+from grader.judge.patterns import find_pattern
 from grader.judge.relations import explain_relation
 from grader.judge.run import Grader, GradingOptions
-from grader.report.model import Report
+from grader.judge.student import LastCall, RunContext
+from grader.report.model import Outcome, Report
+from grader.sandbox.reply import Reply
 
 pytestmark = pytest.mark.recorded
 
@@ -28,6 +36,7 @@ INPUTS = {
     "test_right_work_in_other_precision_has_no_pattern": ("grader/judge/influence.py",),
     "test_hostile_answers_say_nothing": ("grader/judge/influence.py",),
     "test_a_nudge_moves_one_number_of_a_copy": ("grader/judge/influence.py",),
+    "test_what_the_check_did_not_find_wrong_is_not_asked_about": ("grader/judge/patterns.py", "grader/judge/evidence.py"),
     "test_a_submission_is_asked_about_what_it_does": ("grading:policy_gradient",),
     "test_right_work_and_proofs_are_not_tried_again": ("grading:policy_gradient",),
 }
@@ -168,6 +177,12 @@ def test_a_square_at_its_least_depends_on_its_input() -> None:
     assert ask(lambda a: float((a**2).mean()), lambda a: float((a**2).mean() + a[0]), inputs, {"a": 1}) is None
 
 
+def test_a_weak_influence_is_one() -> None:
+    """Catches: "does not depend" of a number that moves the result, but by a thousandth of what it should."""
+    said = ask(lambda a: a.sum(), lambda a: a[0] + 1e-3 * a[1], {"a": np.array([1.0, 2.0])}, {"a": 1})
+    assert said == "Why does a[1] move x less strongly than it should?"
+
+
 def test_what_moves_elsewhere_is_not_called_weak() -> None:
     """Catches: a gradient in another direction told as one that is less strong."""
     inputs, weights = {"a": np.array([1.0])}, np.array([1.0, 0.5])
@@ -241,6 +256,44 @@ def test_a_nudge_moves_one_number_of_a_copy() -> None:
     assert [(name, row) for name, row, _ in seen] == [("table", 0), ("table", 1), ("table", 2)]
     assert all(np.flatnonzero(moved).tolist() == [2 * row] for _, row, moved in seen)
     assert (table == np.arange(6.0).reshape(3, 2)).all()
+
+
+def test_what_the_check_did_not_find_wrong_is_not_asked_about() -> None:
+    """Catches: a question about the targets, which may be in another form in right work, where the advantages are wrong."""
+
+    def answer(rewards: np.ndarray, wrong: Mapping[str, float] = {}) -> dict[str, np.ndarray]:
+        right = {"targets": rewards, "advantages": rewards + np.roll(rewards, -1)}
+        return {name: wrong.get(name, 1.0) * values for name, values in right.items()}
+
+    inputs = {"rewards": REWARDS.astype(float)}
+    influences = measure(answer, inputs, {"rewards": 1})
+    assert influences
+    case = Case("path", "driver", "gae", inputs, answer(inputs["rewards"]), {"rewards": 1}, influences)
+    question = Question(id="gae", title="t", function="gae", task="t", points=QuestionPoints(visible=1, hidden=0))
+
+    def said(*checked: str, **wrong: float) -> str:
+        got = answer(inputs["rewards"], wrong)
+        evidence = WrongAnswerEvidence(
+            "path",
+            {name: case.answer[name] for name in checked},
+            {name: got[name] for name in checked},
+            None,
+            Tolerance(1e-5, 1e-5),
+        )
+        failure = CheckFailed(Outcome.FAILED, "wrong", evidence=evidence)
+        shared = SimpleNamespace(
+            sandbox=SimpleNamespace(call=lambda driver, given, *rest: Reply("ok", answer(given["rewards"], wrong))),
+            clock=SimpleNamespace(limit=lambda question: 1.0),
+        )
+        tried = LastCall("driver", inputs, 0, case)
+        found = find_pattern([("test_path", failure, tried)], cast(RunContext, shared), Path("submitted.py"), question)
+        assert found
+        return found[1]
+
+    wrong = {"targets": 3.1, "advantages": 1.3}
+    assert said("targets", "advantages", **wrong) == "Why does rewards move targets more strongly than it should?"
+    assert said("advantages", **wrong) == "Why does rewards move advantages more strongly than it should?"
+    assert said("targets", "advantages", targets=1.0000001, advantages=1.3) == said("advantages", advantages=1.3)
 
 
 WORK = '''

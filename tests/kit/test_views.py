@@ -8,7 +8,7 @@ import pytest
 from grader.judge.views import Stored, aligned, only, rows_once, within_errors
 from tests.kit.loading import load
 
-INPUTS = ("tests/views/ddpg.py",)
+INPUTS = ("tests/views/ddpg.py", "tests/views/policy_gradient.py")
 
 
 def test_fact_that_no_answer_has() -> None:
@@ -43,6 +43,16 @@ def test_numbers_that_chance_has_put_together() -> None:
         told.append(aligned("advantage")({"batches": batches}))
     assert told[0] == told[1]
     assert told[0]["advantage is standardized within each minibatch"]
+
+
+def test_a_training_that_never_calls_its_losses() -> None:
+    """Catches: a view that divides by the minibatches of such a training, so that the check says nothing of what is wrong."""
+    view = load("tests/views/policy_gradient.py").both_updates(0.5)
+    update = {"multiple": 1.0, "rest": 0.0}
+    steps = [{"policy": update, "value": {"multiple": 0.5, "rest": 0.0}}]
+    facts = {"steps": steps, "batches": [], "moved by more than the steps": {"value": 0.0}}
+    assert view(facts)["updates for one minibatch"] == 1.0
+    assert view({**facts, "batches": [{}], "steps": steps * 3})["updates for one minibatch"] == 3.0
 
 
 def path_of_noise(rng: np.random.Generator, theta: float, sigma: float, samples: int) -> dict:
