@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from grader.assignment import AssignmentFiles
 from grader.judge.run import Grader
@@ -38,6 +39,7 @@ TRIED = {"drivers": 80, "cases": 40}  # maximum, so that an assignment takes a m
 OTHER_WORKS = 4  # alternatives and mistakes, each, that are graded if the solution passes
 
 Finding = tuple[str, bool | None]  # see boundary.py
+Grades = set[tuple[str, tuple[str, ...]]]  # the checks that a work loses, each with the mistakes that it is told as
 
 
 @dataclass
@@ -73,6 +75,9 @@ class OtherWork:
     question: str
     text: str
     lost: frozenset[str] = frozenset()
+
+
+_unchanged: WeakKeyDictionary[Grader, dict[OtherWork, Grades]] = WeakKeyDictionary()  # of a process of the pool
 
 
 def prove_test_side(
@@ -199,15 +204,23 @@ def try_change(grader: Grader, solution: str, change: Change, path: Path, works:
                 sandbox.driver_code = change.driver
                 changed = _grade(grader, work)
                 sandbox.driver_code = ""
-                if changed != (_grade(grader, work) if work.lost else set()):
+                if changed != (_grade_unchanged(grader, work) if work.lost else set()):
                     return False
             return True
     finally:
         sandbox.recall, sandbox.driver_code = None, ""
 
 
-def _grade(grader: Grader, work: OtherWork) -> set[tuple[str, tuple[str, ...]]]:
-    """Return the checks that a work loses, each with the mistakes that it is told as."""
+def _grade_unchanged(grader: Grader, work: OtherWork) -> Grades:
+    """Return the grades of a work without any change; the next change that is tried on it need not grade it again."""
+    known = _unchanged.setdefault(grader, {})
+    if work not in known:
+        known[work] = _grade(grader, work)
+    return known[work]
+
+
+def _grade(grader: Grader, work: OtherWork) -> Grades:
+    """Return the grades of a work as the sandbox is now: with a change, or without."""
     lost = try_variant(grader, work.text, {work.question}, thorough=bool(work.lost)).lost()
     return {(check.id, tuple(check.mistakes)) for check in lost}
 
