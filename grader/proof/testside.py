@@ -10,6 +10,7 @@ Changed drivers are sent to the worker with each call, so that no server has to 
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import random
 from collections.abc import Collection, Iterator, Sequence
@@ -194,19 +195,27 @@ def try_change(grader: Grader, solution: str, change: Change, path: Path, works:
         driver, reply = baseline.replies.get(hash_call(request), ("", None))
         return None if driver in change.drivers else reply
 
-    sandbox.recall, sandbox.driver_code = recall, change.driver
-    try:
-        with keep_replies(grader, finds=True), grader.with_case(change.case):
+    with keep_replies(grader, finds=True):
+        with _changed(grader, change):
+            sandbox.recall = recall
             if try_variant(grader, solution, set(change.questions), thorough=False).lost():
                 return False
-            sandbox.recall = None
-            for work in works:
-                sandbox.driver_code = change.driver
+        for work in works:
+            with _changed(grader, change):
                 changed = _grade(grader, work)
-                sandbox.driver_code = ""
-                if changed != (_grade_unchanged(grader, work) if work.lost else set()):
-                    return False
-            return True
+            if changed != (_grade_unchanged(grader, work) if work.lost else set()):
+                return False
+    return True
+
+
+@contextlib.contextmanager
+def _changed(grader: Grader, change: Change) -> Iterator[None]:
+    """Let calls go to the changed driver, or with the changed case."""
+    sandbox = grader.harness.sandbox
+    sandbox.driver_code = change.driver
+    try:
+        with grader.with_case(change.case):
+            yield
     finally:
         sandbox.recall, sandbox.driver_code = None, ""
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from grader.answers import read_mistakes
-from grader.assignment import AssignmentFiles, UsageError
+from grader.assignment import SUITES, AssignmentFiles, UsageError
 from grader.authoring.build import build
 from grader.commands.doctor import check_assignment
 from grader.judge.harness import Harness
+from grader.judge.run import Grader
 from grader.proof.boundary import prove_confinement
 from grader.proof.catalogue import Variant, load_catalogue
 from grader.proof.collateral import judge_costs, measure_cost
@@ -22,7 +24,7 @@ from grader.proof.mutants import make_mutants
 from grader.proof.pairs import list_pairs, measure_hints
 from grader.proof.pool import TrialPool
 from grader.proof.sidechanges import Change, make_driver_changes
-from grader.proof.testside import TRIED, draw_changes
+from grader.proof.testside import TRIED, OtherWork, draw_changes, try_change, write_baseline
 from grader.proof.verify import ProofOptions, verify
 from grader.report.model import CheckResult
 
@@ -396,6 +398,35 @@ def test_a_driver_that_does_what_nobody_notices_is_told(toy: Path, edit) -> None
         )
     )
     assert faults(toy) == ["survivors.toml is stale: cases: gone: * is no longer one of the changes"]
+
+
+FIRST_IS_LARGEST = """
+
+@mistake("spread", hint="Is the first value the largest?")
+def first_is_largest(values, scale=1.0):
+    return (values[0] - min(values)) * scale
+"""
+
+
+def test_a_changed_case_is_compared_with_the_case_as_it_was(toy: Path, tmp_path: Path) -> None:
+    """Catches: mistakes that are graded with a changed case twice, so that no such change is ever noticed by them."""
+    with open(toy / "solutions" / "toy" / "mistakes.py", "a") as file:
+        file.write(FIRST_IS_LARGEST)
+    build(toy, "toy")
+    home = AssignmentFiles(toy, "toy")
+    solution = (home.solution / "submitted.py").read_text()
+    wrong = next(one for one in load_catalogue(home, "mistakes") if one.id == "first_is_largest")
+    work = OtherWork("spread", wrong.submission, frozenset({"visible/test_spread"}))
+    other = ("visible", "spread_of_three", {"values": [2.5, -2.0, 4.0], "scale": 3.0})
+    changed = Change("cases", "another first value", frozenset({"spread"}), work.lost, case=other)
+    same = ("visible", "spread_of_three", {"values": [1.5, -2.0, 4.0], "scale": 3.0})
+    baseline = tmp_path / "baseline"
+    with Grader(home, SUITES) as grader:
+        assert write_baseline(grader, solution, baseline) == []
+        survives = partial(try_change, grader, solution, path=baseline)
+        assert survives(changed)
+        assert not survives(changed, works=[work])
+        assert survives(replace(changed, case=same), works=[work])
 
 
 FORMS = """\
