@@ -25,7 +25,7 @@ COMMANDS = {
     "course": "grade a class: resumable, in parallel, on many machines",
     "regrade": "rescore a class by a policy, or after correcting checks",
     "feedback": "copy the students' pages of a class, ready to mail or to upload",
-    "doctor": "attack the sandbox of this machine and grade the reference solutions",
+    "doctor": "attack the sandbox of this machine, and grade the reference solutions of assignments",
 }
 
 

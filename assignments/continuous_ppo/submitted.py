@@ -133,7 +133,7 @@ class Policy:
 
         Returns:
             With training=False: NumPy arrays, without a gradient.
-                actions: float32 `[A]` or `[B, A]`; sampled from the policy.
+                actions: float32 `[A]` or `[B, A]`; sampled from the policy, not clipped.
                 log_probs: float32 `[]` or `[B]`; log π of these actions, one number for the whole
                     action vector.
                 values: float32 `[1]` or `[B, 1]`; V.

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=about)
     parser.add_argument("--suite", default="visible,hidden", help="visible, hidden or both (default: visible,hidden)")
     parser.add_argument("--format", default="text", choices=sorted(ENDINGS), help="format of the report")
-    about = "show only the points of hidden checks, as the platform formats always do"
+    about = "show hidden checks in one line, with their points only (text, html, json, csv)"
     parser.add_argument("--for-student", action="store_true", help=about)
     parser.add_argument(
         "-o", dest="output", type=Path, metavar="FILE", help="write to this file; for several paths, to this folder"

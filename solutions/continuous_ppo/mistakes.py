@@ -197,7 +197,7 @@ average_of_the_first_episodes = altered(
 init_of_torch = altered(
     "Model.layers",
     {"nn.init.orthogonal_(layer.weight, gain=math.sqrt(2))": "pass"},
-    hint="What should the product of one of your weight matrices and its transpose be?",
+    hint="Which function draws your weight matrices: torch's default, or `nn.init.orthogonal_`?",
     source="student code",
 )
 
@@ -651,7 +651,7 @@ log_prob_of_another_sample = altered(
 actions_clipped = altered(
     "Policy.sampling",
     {'"actions": actions.numpy()': '"actions": actions.clamp(-1, 1).numpy()'},
-    hint="Which part of the code should clip actions: your policy, or the wrapper around the environment?",
+    hint="Are your actions still samples of the policy's distribution after you clip them?",
 )
 
 
@@ -713,7 +713,7 @@ actions_squashed = altered(
 log_prob_with_log_variance = altered(
     "Policy.sampling",
     {"torch.log(2 * math.pi * variance)": "torch.log(2 * math.pi * variance**2)"},
-    hint="Does the log-density contain log σ, or log σ²?",
+    hint="By which factor is the logarithm of the variance multiplied in the log-density of one dimension: -½, or -1?",
     source="student code",
 )
 
@@ -757,7 +757,7 @@ bootstrap_of_an_older_critic = altered(
         "    known[observation] = np.asarray(self.policy.act(trajectory[",
         "next_values = np.concatenate": "latest = known[observation]\nnext_values = np.concatenate",
     },
-    hint="The critic changes with every update: which critic's value of the latest observation do you use?",
+    hint="The model changes with every update: which model's value of the latest observation do you use?",
     source="student code",
 )
 
@@ -1397,7 +1397,7 @@ minibatch_of_lists = altered(
 policy_uphill = altered(
     "PPO.policy_loss",
     {"return -torch.min(ratio": "return torch.min(ratio"},
-    hint="If the optimizer minimizes your loss, does the objective grow or shrink?",
+    hint="If the optimizer minimizes your loss, do actions with a positive advantage become more likely, or less likely?",
     source="student code",
     learns=False,
 )
@@ -1621,7 +1621,7 @@ value_never_clipped = altered(
 value_only_clipped = altered(
     "PPO.value_loss",
     {"torch.max((values - targets) ** 2, (clipped_values - targets) ** 2)": "((clipped_values - targets) ** 2)"},
-    hint="If V has moved away from its target by more than ε, what is the gradient of your loss with respect to V?",
+    hint="If V is more than ε from V_old, and further from its target, what is the gradient of your loss with respect to V?",
 )
 
 value_difference_from_the_target = altered(

@@ -212,7 +212,7 @@ neighboring_rows = altered(
         "begin = self.rng.integers(self.size - self.batch_size + 1)\n"
         "rows = slice(begin, begin + self.batch_size)"
     },
-    hint="If one transition is in your batch, is the next row always in it, too?",
+    hint="Can two rows that are far apart in the buffer be in the same batch?",
 )
 
 each_array_its_own_rows = altered(
@@ -494,6 +494,13 @@ actor_without_the_axis = altered(
     form=True,
 )
 
+actor_with_a_shortcut = altered(
+    "Actor",
+    {"x = F.relu(self.hidden2(x))": "x = x + F.relu(self.hidden2(x))"},
+    hint="What does the last layer of your actor get: the output of the second layer, or a sum with the layer before it?",
+    source="student code",
+)
+
 actor_of_rows_alone = altered(
     "Actor",
     {"return torch.tanh(self.out(x))": "return torch.tanh(self.out(x)).reshape(-1, self.out.out_features)"},
@@ -559,6 +566,13 @@ critic_without_the_axis = altered(
     hint="What is the shape of your values, and what shape does `update_model` compare them with?",
     source="student code",
     form=True,
+)
+
+critic_with_a_shortcut = altered(
+    "Critic",
+    {"x = F.relu(self.hidden2(x))": "x = x + F.relu(self.hidden2(x))"},
+    hint="What does the last layer of your critic get: the output of the second layer, or a sum with the layer before it?",
+    source="student code",
 )
 
 critic_with_dropout = altered(

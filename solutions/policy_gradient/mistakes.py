@@ -299,7 +299,7 @@ def returns_are_a_list(rollout_buffer, discount_factor=0.95):
 vanilla_uphill = altered(
     "get_vanilla_policy_gradient_loss",
     {"return -(log_prob": "return (log_prob"},
-    hint="If the optimizer minimizes your loss, does the objective grow or shrink?",
+    hint="If the optimizer minimizes your loss, do actions with a large return become more likely, or less likely?",
     source="student code",
     learns=False,
 )
@@ -1435,7 +1435,7 @@ def ratio_of(policy, observation, old_logits, action):
 
 @mistake(
     "get_PPO_policy_gradient_loss",
-    hint="If the optimizer minimizes your loss, does the objective grow or shrink?",
+    hint="If the optimizer minimizes your loss, do actions with a positive advantage become more likely, or less likely?",
     source="student code",
     learns=False,
 )
@@ -1547,7 +1547,7 @@ ppo_clipped_above_only = altered(
 )
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="Is [1 - ε, 1 + ε] a range of the ratio, or of its logarithm?")
+@mistake("get_PPO_policy_gradient_loss", hint="Is exp(ε) the same as 1 + ε?")
 def ppo_clips_the_logarithm(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     ratio = ratio_of(policy, observation, old_logits, action)
     clipped = ratio.log().clamp(-ppo_clip, ppo_clip).exp()

@@ -59,8 +59,8 @@ def get_vanilla_policy_gradient_loss(
         return_or_advantage: float32 `[B, 1]`; R_t or A_t. Treat it as data: it gets no gradient.
         kwargs: Arguments that other losses need; ignore them.
 
-    The mean is over the B rows of the batch. Gradient descent on this loss is gradient ascent on
-    the expected return.
+    The mean is over the B rows of the batch. As long as the rollouts were played with this
+    policy, gradient descent on this loss follows an estimate of the gradient of the expected return.
 
     (Williams 1992; ECE 448 / CS 440, machine problem 11. The loss in its example, 0.3363, is a mean
     over the batch, too.)

@@ -19,7 +19,7 @@ from grader.proof.catalogue import altered, mistake
 last_error_dropped = altered(
     "GeneralizedAdvantageEstimator.length",
     {"reversed(range(len(delta)))": "reversed(range(len(delta) - 1))", "return advantage\n": "return advantage[:-1]\n"},
-    hint="How many advantages do n rewards have, and which of them contain the last δ?",
+    hint="How many advantages do T rewards have, and which of them contain the last δ?",
     source="the keras-rl drafts",
 )
 
@@ -277,7 +277,7 @@ both_kinds_or_none = altered(
 gamma_counts_once = altered(
     "GeneralizedAdvantageEstimator.ends",
     {"decay = gamma * lamb * ~": "decay = lamb * ~"},
-    hint="Which factor multiplies A_{t+1} in the formula, and does your result for λ = 1 match the discounted return?",
+    hint="Which factor multiplies A_{t+1} in the formula, and is A_t + V(state_t) the discounted return for λ = 1?",
     source="student code",
 )
 
@@ -313,7 +313,7 @@ errors_of_whole_returns = altered(
 
 @mistake(
     "GeneralizedAdvantageEstimator.ends",
-    hint="What is γ^t for γ = 0, and what do you divide by it?",
+    hint="What is (γλ)^t for γ = 0 or λ = 0, and what do you divide by it?",
     source="student code",
 )
 def divided_by_powers(critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None):  # noqa: PLR0913
@@ -493,7 +493,7 @@ def gamma_is_zero(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
 
 @mistake(
     "test_advantages",
-    hint="Which estimators pass that carry too little from one step to the next: which λ, and which tolerance, do you use?",
+    hint="With the λ of your test, how much does A_{t+1} count in A_t?",
 )
 def lambda_is_zero(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     compare(estimator(tens, STATES, REWARDS, 0.5, 0.0, AFTER, NO, NO), [1.0, -1.5, 1.0])
@@ -534,7 +534,7 @@ def arrays_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
 
 @mistake(
     "test_advantages",
-    hint="If you compute the expected numbers by hand again and allow for rounding, does your test accept a correct estimator?",
+    hint="Does your test accept the right advantages in float32, which have another dtype and are rounded?",
     form=True,
 )
 def double_precision_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -544,7 +544,7 @@ def double_precision_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F82
 
 @mistake(
     "test_advantages",
-    hint="If you compute the expected numbers by hand again and allow for rounding, does your test accept a correct estimator?",
+    hint="Does your test accept the right advantages in float32, which have another dtype and are rounded?",
     source="student code",
 )
 def equal_to_the_last_digit(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -558,7 +558,7 @@ def equal_to_the_last_digit(estimator=GeneralizedAdvantageEstimator):  # noqa: F
 
 @mistake(
     "test_advantages",
-    hint="If you compute the expected numbers by hand again and allow for rounding, does your test accept a correct estimator?",
+    hint="In your expected numbers, does the value of the next state count after a truncated step?",
     source="student code",
 )
 def expects_no_value_when_time_is_up(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -1709,7 +1709,7 @@ target_is_the_whole_return = altered(
         "                total = memory.rewards[t] + self.gamma * total\n"
         "                value_target[t] = total\n"
     },
-    hint="Is A + V(s) the sum of the rewards for every λ, and after a truncated episode?",
+    hint="Is A + V(s) the discounted sum of the rewards for every λ, and after a truncated episode?",
     source="student code",
 )
 

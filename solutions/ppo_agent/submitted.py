@@ -13,8 +13,9 @@ drafts implement PPO (Schulman et al. 2017, "Proximal policy optimization algori
 1707.06347) in this form. Their author suspected a mistake in one of them. The notebook of this
 assignment shows that there are several.
 
-Each question except `test_advantages` is graded independently: the grader supplies all code that
-belongs to other questions.
+Most questions are graded independently: the grader supplies the code of the other questions.
+`test_advantages` runs on your own estimator, and the end-to-end update and the learning check run
+your functions together.
 """
 
 from collections.abc import Callable, Sequence

@@ -233,7 +233,7 @@ softmax_in_the_agent = altered(
 no_negative_logits = altered(
     "forward",
     {"self.logits(h)": "F.relu(self.logits(h))"},
-    hint="Which range may logits have, and how unlikely can an action become with yours?",
+    hint="Which gradient does a logit get where your activation function has set it to 0?",
     source="student code",
 )
 
@@ -613,10 +613,24 @@ policy_loss_divided_by_all_columns = altered(
     hint="How many of the T columns of a rollout have an action that can be trained on?",
 )
 
+advantage_centred = altered(
+    "train_on_rollout.policy",
+    {"advantage = (G_t - V_t).detach()": "advantage = (G_t - V_t).detach()\nadvantage = advantage - advantage.mean()"},
+    hint="Which mean do you subtract from the advantage, and does the docstring ask for it?",
+    source="student code",
+)
+
+rewards_of_the_return_clipped = altered(
+    "train_on_rollout.policy",
+    {"G_t = rewards[:, t] + gamma * G_next": "G_t = rewards[:, t].clamp(-1, 1) + gamma * G_next"},
+    hint="Which rewards add up to G_t: those of the game, or clipped ones?",
+    source="student code",
+)
+
 advantage_of_gae = altered(
     "train_on_rollout.policy",
     {"G_t = rewards[:, t] + gamma * G_next": "G_t = rewards[:, t] + gamma * (0.05 * V_next + 0.95 * G_next)"},
-    hint="Does the docstring ask for the return up to the end of the rollout, or for an average with λ?",
+    hint="In the docstring, what follows r_t in G_t: G_(t+1) alone, or an average of G_(t+1) and V(s_(t+1))?",
     source="student code",
 )
 
@@ -860,7 +874,7 @@ def policy_of_every_pair_with_another_agent(states, actions, rewards, is_not_don
 values_in_columns = altered(
     "train_on_rollout.value",
     {"state_values = torch.stack(state_values, dim=1)": "state_values = torch.stack(state_values, dim=1)[..., None]"},
-    hint="What shapes do rewards[:, t], V_t and their difference have?",
+    hint="What shapes do rewards[:, t], state_values[:, t] and their difference have?",
     source="17 of 18 public solutions",
 )
 
@@ -1000,10 +1014,17 @@ target_without_reward = altered(
     hint="Which part of your target comes from the game itself, and not from the critic?",
 )
 
+rewards_of_the_target_clipped = altered(
+    "train_on_rollout.value",
+    {"target = rewards[:, t] + gamma * V_next": "target = rewards[:, t].clamp(-1, 1) + gamma * V_next"},
+    hint="Which reward is in the target of the value loss: that of the game, or a clipped one?",
+    source="student code",
+)
+
 target_always_of_the_last_value = altered(
     "train_on_rollout.value",
     {"V_next = played * V_t.detach()": ""},
-    hint="Which state's value does V_next contain when your loop comes to column t?",
+    hint="Which state's value is in your target of column t: that of s_(t+1), or always that of the last column?",
 )
 
 own_gamma_in_the_target = altered(
@@ -1110,7 +1131,7 @@ dead_ticks_trained_on = altered(
         "value_loss += (played * (target - V_t) ** 2)": "value_loss += ((target - V_t) ** 2)",
         "J_hat += (played * logprobas_for_actions[:, t]": "J_hat += (logprobas_for_actions[:, t]",
     },
-    hint="If the mask is 0, which of your two losses should count the column?",
+    hint="If the mask is 0, should J or the value loss count the column?",
 )
 
 action_that_never_was = altered(

@@ -64,7 +64,7 @@ class SimpleRecurrentAgent(nn.Module):
 
         Args:
             prev_state: (h, c), each float32 `[B, 128]`; the agent's memory.
-            obs_t: float32 `[B, 1, 42, 42]`.
+            obs_t: float32 `[B, 1, 42, 42]`; pixels from 0 to 1. Pass it to `conv0` as it is.
 
         Returns:
             new_state: (h, c); the memory after this observation.

@@ -150,8 +150,8 @@ def test_constant_advantages(student):
 
 @points(1, question="get_advantages")
 def test_advantages_small_spread(student):
-    """Differences of a thousandth are standardized, too; an outlier is not clipped."""
-    # float32 resolves differences of a thousandth near 1 only to about one part in ten thousand.
+    """Differences of a ten-thousandth are standardized, too; an outlier is not clipped."""
+    # float32 resolves differences of a ten-thousandth near 1 only to about one part in a thousand.
     student.expect("advantages_small_spread", only("advantages"), also=population_std, rtol=1e-3)
     student.expect("advantages_far_outlier", only("advantages"), also=population_std)
 

@@ -116,7 +116,7 @@ def test_value(student):
 
 @points(1, question="Policy.training")
 def test_form_of_training(student):
-    """For a float64 array of one observation, there is one log-probability, and values are float32 `[1, 1]`."""
+    """For a float64 batch of one row, there is one log-probability, `[1]`, and values are float32 `[1, 1]`."""
     names = ("form of values", "form of log_prob", "changed by the call")
     student.expect("training_one_double_row", only(*names))
 

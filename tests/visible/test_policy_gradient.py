@@ -190,8 +190,8 @@ def test_advantages_of_equals(student):
 
 @points(1, question="get_advantages")
 def test_advantages_of_any_scale(student):
-    """Differences of a thousandth are standardized, too, and an outlier among sixty rows is not clipped."""
-    # float32 resolves differences of a thousandth near 1 only to about one part in ten thousand.
+    """Differences of a ten-thousandth are standardized, too, and an outlier among sixty rows is not clipped."""
+    # float32 resolves differences of a ten-thousandth near 1 only to about one part in a thousand.
     student.expect("advantages_nearly_equal", only("advantages"), also=population_std, rtol=1e-3)
     student.expect("advantages_outlier", only("advantages"), also=population_std)
 
