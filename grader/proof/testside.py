@@ -40,7 +40,7 @@ TRIED = {"drivers": 80, "cases": 40}  # maximum, so that an assignment takes a m
 OTHER_WORKS = 4  # alternatives and mistakes, each, that are graded if the solution passes
 
 Finding = tuple[str, bool | None]  # see boundary.py
-Grades = set[tuple[str, tuple[str, ...]]]  # the checks that a work loses, each with the mistakes that it is told as
+Grades = set[tuple[str, tuple[str, ...]]]  # of a work: the checks that it loses, with the mistakes that each of them recognizes
 
 
 @dataclass
