@@ -12,9 +12,9 @@ by name, and `grader/formats.py` what makes a report, which nothing can follow. 
 dict from the name of a test function, or from "*" for all of them, to such a
 tuple. It must be a literal: it is read, not executed.
 
-An import inside a function counts for the tests that execute it: tests/kit/selection.py watches
-which do. Where it cannot watch, in programs and workers, all imports count. Imports for types alone
-never count.
+An import inside a function counts for the tests that execute it: tests/kit/watching.py watches
+which do. Where it cannot watch, as in the sandbox, all imports count. Imports for types alone never
+count.
 """
 
 from __future__ import annotations
@@ -54,8 +54,10 @@ OF_ALL_TESTS = (
     "constraints.txt",
     CONFTEST,
     "tests/kit/inputs.py",
+    "tests/kit/noting.py",
     "tests/kit/selection.py",
     "tests/kit/warm_servers.py",
+    "tests/kit/watching.py",
     "grader/proof/reply_cache.py",
 )
 LIBRARIES = ("torch", "numpy", "gymnasium", "matplotlib", "mujoco", "ale_py", "nbclient", "ipykernel", "safetensors")

@@ -5,30 +5,23 @@ their inputs and the libraries, are also recorded in the repository, by --record
 believes these, but for a sample that it draws once for each state of the record.
 
 The inputs of a test are files of the repository (tests/kit/inputs.py finds them) and the environment.
-While a test runs, a guard notes the files that it opens, the modules that it imports and the programs
-that it starts. The test fails if one of these is not among its inputs, so that leaving it out later is
-safe. Of what functions of the kit import, only that is recorded as its input which it did import: with
-all else unchanged, it would import the same again. A test that forks is not watched so closely.
+While a test runs, a guard (tests/kit/watching.py) notes the files that it opens, the modules that it
+imports and the programs that it starts, and what these use in turn. The test fails if one of these is
+not among its inputs, so that leaving it out later is safe. Of what functions of the kit import, only
+that is recorded as its input which it did import: with all else unchanged, it would import the same.
 """
 
 from __future__ import annotations
 
-import builtins
-import contextlib
 import hashlib
-import importlib
 import json
 import os
 import random
 import subprocess
-import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
-from types import FrameType
 from typing import Any, NamedTuple, TypedDict
 
 import pytest
@@ -36,17 +29,16 @@ import pytest
 from tests.kit.inputs import (
     Snapshot,
     Source,
-    describe_code,
     describe_environment,
     describe_kernel,
     describe_libraries,
     find_inputs,
 )
+from tests.kit.watching import ANY, Guard, Inputs, Used, complete
 
-Inputs = dict[str, "str | None"]  # digests by path
 FOUND = pytest.StashKey[Inputs]()  # all inputs that a test can have
 SURE = pytest.StashKey[Inputs]()  # those that it has in any case
-USED = pytest.StashKey["Used"]()  # the files that it has used
+USED = pytest.StashKey[Used]()  # the files that it has used
 ENVIRONMENT = "Python, the platform, an installed package or a GRADER_ variable"
 UNKNOWN = "no pass is recorded here"
 MOST_REASONS = 12
@@ -55,35 +47,7 @@ NOTHING: dict[str, dict[str, Any]] = {"passed": {}, "inputs": {}, "commits": {}}
 RECORDED = "tests/proof/tests.jsonl"
 RECORDED_KEY = 16  # characters
 ONE_IN = 20  # of the passes that are recorded in the repository, so many are tried all the same, and at least one
-ANY = "*"  # before a path: with all that it imports late, as a program does; alone: all that the test can have
 PASSES = 3  # of a test that are kept: who takes a change back, or changes branches, comes back to one
-
-
-@dataclass
-class Used:
-    """What tests used.
-
-    Attributes:
-        files: Opened or imported.
-        programs: Started.
-        forked: Whether there were processes of which nothing is known.
-    """
-
-    files: set[str] = field(default_factory=set)
-    programs: set[str] = field(default_factory=set)
-    forked: bool = False
-
-    def add(self, other: Used) -> None:
-        """Count what the other used as well."""
-        self.files |= other.files
-        self.programs |= other.programs
-        self.forked |= other.forked
-
-    def beyond(self, sure: Inputs) -> list[str]:
-        """Return what stands for the inputs that are not sure, for `_complete`."""
-        if self.forked:
-            return [ANY]
-        return sorted(self.files - sure.keys() | {ANY + path for path in self.programs})
 
 
 class Group(NamedTuple):
@@ -176,7 +140,7 @@ class Selection:
         self.passed: dict[str, str] = {}  # keys by test
         self.failed: set[str] = set()
         self.not_passed: set[str] = set()  # also skipped ones
-        self.set_up: dict[tuple[str, str], Used] = defaultdict(Used)  # by fixtures of more than one test: their place and name
+        self.set_up: dict[tuple[str, str], list[Used]] = defaultdict(list)  # by fixtures of more than one test: place and name
         self.marked: dict[Group, dict[str, tuple[str, list[str]]]] = defaultdict(dict)  # by test: its key, and what is beyond
         self.group_inputs: dict[Group, tuple[Inputs, Inputs]] = {}  # those that are sure, and all
         self.said: list[str] = []  # by tests, with record_property("said", line)
@@ -208,7 +172,7 @@ class Selection:
         with self.guard.watch() as used:
             result = yield
         if request.scope != "function":
-            self.set_up[fixturedef.baseid, fixturedef.argname].add(used)
+            self.set_up[fixturedef.baseid, fixturedef.argname].append(used)
         return result
 
     @pytest.hookimpl(wrapper=True)
@@ -224,8 +188,9 @@ class Selection:
         module = item.getparent(pytest.Module)
         assert module is not None
         found, used, imported = item.stash[FOUND], item.stash[USED], module.stash[USED]
+        self.guard.read(used)
         used.add(imported)
-        if missing := (used.files | used.programs) - found.keys():
+        if missing := (used.files | self.guard.find_unwatched(used)) - found.keys():
             path = item.path.relative_to(self.config.rootpath).as_posix()
             pytest.fail(
                 f"{item.name} opens or starts files that are not among its inputs: {', '.join(sorted(missing))}. "
@@ -246,9 +211,11 @@ class Selection:
             used = item.stash[USED]
             for (base, name), by_fixture in self.set_up.items():
                 if name in item.fixturenames and item.nodeid.startswith(base):
-                    used.add(by_fixture)
-            report.beyond = used.beyond(item.stash[SURE])
-            inputs = _complete(self.snapshot, item.stash[SURE], report.beyond, item.stash[FOUND])
+                    for by_one in by_fixture:
+                        self.guard.read(by_one)
+                        used.add(by_one)
+            report.beyond = self.guard.find_beyond(used, item.stash[SURE])
+            inputs = complete(self.snapshot, item.stash[SURE], report.beyond, item.stash[FOUND])
             report.key = _make_key(inputs)
             if item.get_closest_marker("recorded"):
                 group, group_inputs = self._find_group(item)
@@ -376,7 +343,7 @@ class Selection:
         return Group(item.nodeid.partition("::")[0], _make_key(sure), _make_key(found)), (sure, found)
 
     def _make_recorded_key(self, sure: Inputs, found: Inputs, beyond: Iterable[str]) -> str:
-        return _make_key(_complete(self.snapshot, sure, beyond, found))[:RECORDED_KEY]
+        return _make_key(complete(self.snapshot, sure, beyond, found))[:RECORDED_KEY]
 
     def _has_still(self, item: pytest.Function, before: Inputs) -> bool:
         """Return whether nothing has changed that was an input of a test when it passed, and nothing is one that was not."""
@@ -415,9 +382,9 @@ class Selection:
         if ANY in beyond:
             return (ANY,)
         sure, found = self.group_inputs[group]
-        whole = _complete(self.snapshot, sure, beyond, found)
+        whole = complete(self.snapshot, sure, beyond, found)
         for name in sorted(beyond, key=lambda name: (name.startswith(ANY), name)):
-            if _complete(self.snapshot, sure, beyond - {name}, found) == whole:
+            if complete(self.snapshot, sure, beyond - {name}, found) == whole:
                 beyond = beyond - {name}
         return tuple(sorted(beyond))
 
@@ -457,130 +424,9 @@ class Selection:
             _write(self.sources, {"by": by, "sources": {digest: sources[digest] for digest in sources.keys() & present}})
 
 
-class Guard:
-    """Notes the files of the repository that this process opens or imports, and the programs that it starts.
-
-    It does not see what the started programs open, nor what C++ code does. A module that is imported once more is seen
-    too, by the functions that `import` statements and `import_module` end in.
-    """
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-        self.root = os.path.realpath(snapshot.root) + os.sep
-        self.used: Used | None = None
-        self.places: dict[str, set[str]] = {}  # of modules, by the names of their files
-        sys.addaudithook(self._hear)
-        self._see_imports()
-
-    @contextlib.contextmanager
-    def watch(self) -> Iterator[Used]:
-        """Give what is used until the end; it counts for whoever watched before, too."""
-        before, used = self.used, Used()
-        self.used = used
-        try:
-            yield used
-        finally:
-            self.used = before
-            if before is not None:
-                before.add(used)
-
-    def _see_imports(self) -> None:
-        plain_import, plain_find = builtins.__import__, importlib._bootstrap._gcd_import  # type: ignore[attr-defined]
-
-        def import_(name: str, *others: Any, **named: Any) -> Any:
-            module = plain_import(name, *others, **named)
-            if self.used is not None:
-                how = dict(zip(("globals", "locals", "fromlist", "level"), others, strict=False)) | named
-                if level := how.get("level", 0):
-                    parents = ((how["globals"] or {}).get("__package__") or "").split(".")
-                    name = ".".join([*parents[: len(parents) + 1 - level], *([name] if name else [])])
-                self._note_module(name)
-                for part in how.get("fromlist") or ():
-                    self._note_module(f"{name}.{part}")
-            return module
-
-        def find(name: str, package: str | None = None, level: int = 0) -> object:
-            module = plain_find(name, package, level)
-            self._note_module(module.__name__)
-            return module
-
-        builtins.__import__ = import_
-        importlib._bootstrap._gcd_import = find  # type: ignore[attr-defined]
-
-    def _note_module(self, name: str) -> None:
-        """Note a module if it is one, and the packages that it lies in."""
-        while self.used is not None and (name in sys.modules or "." in name):
-            file = getattr(sys.modules.get(name), "__file__", None)
-            if isinstance(file, str):
-                if file not in self.places:
-                    self.places[file] = self._locate(file)
-                self.used.files |= self.places[file]
-            name = name.rpartition(".")[0]
-
-    def _hear(self, event: str, details: tuple) -> None:
-        used = self.used
-        if used is None or event not in ("open", "subprocess.Popen", "os.fork", "os.forkpty"):
-            return
-        with contextlib.suppress(OSError, ValueError):  # not a path: no concern of the guard
-            if event == "open":
-                path, _, flags = details
-                if not isinstance(path, int) and not flags & os.O_WRONLY:
-                    found = self._locate(path) - used.files
-                    if found and not _is_for_hypothesis():
-                        used.files |= found
-            elif event == "subprocess.Popen":
-                _, command, folder, _ = details
-                used.programs |= self._find_started([command] if isinstance(command, (str, bytes)) else command, folder or "")
-            else:
-                used.forked = True
-
-    def _locate(self, path: str | bytes | os.PathLike) -> set[str]:
-        """Return the file, or the source that a compiled file was made from, if it is in the repository."""
-        full = os.path.realpath(os.fsdecode(path))
-        if not full.startswith(self.root):
-            return set()
-        name = full.removeprefix(self.root).replace(os.sep, "/")
-        folder, _, compiled = name.rpartition("__pycache__/")
-        name = name if compiled == name else f"{folder}{compiled.partition('.')[0]}.py"
-        return {name} & self.snapshot.files.keys()
-
-    def _find_started(self, command: list[str | bytes | os.PathLike], folder: str | bytes | os.PathLike) -> set[str]:
-        """Return the files among the arguments, the module after `-m`, what code after `-c` names, and the grader's command."""
-        found = set()
-        for before, word in pairwise(["", *map(os.fsdecode, command)]):
-            if before == "-m":
-                found |= self.snapshot.find_module(f"{word}.__main__")
-            elif before == "-c":
-                with contextlib.suppress(SyntaxError):  # not Python's -c
-                    found |= self.snapshot.find_named(describe_code(word), "")
-            else:
-                found |= self._locate(os.path.join(os.fsdecode(folder), word))
-                found |= self.snapshot.find_command(word)
-        return found
-
-
-def _is_for_hypothesis() -> bool:
-    """Return whether hypothesis reads: it looks for constants in every module that is loaded, to draw them as examples."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith("hypothesis.internal.constants"):
-            return True
-        frame = frame.f_back
-    return False
-
-
 def _function(nodeid: str) -> str:
     """Return the name of a test's function with that of its class."""
     return nodeid.partition("::")[2].partition("[")[0]
-
-
-def _complete(snapshot: Snapshot, sure: Inputs, beyond: Iterable[str], found: Inputs) -> Inputs:
-    """Return the inputs that are sure with those that `beyond` leads to; all that were found, if it says so."""
-    if ANY in beyond:
-        return found
-    programs = {name.removeprefix(ANY) for name in beyond if name.startswith(ANY)}
-    reached = snapshot.follow({*beyond} - {ANY + name for name in programs}, late=False) | snapshot.follow(programs)
-    return {**sure, **snapshot.describe(reached)}
 
 
 def _list_filled(entry: Entry) -> list:

@@ -131,7 +131,7 @@ class Project:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.write("tests/kit/conftest.py", "pytest_plugins = ['tests.kit.selection']")
-        for name in ("inputs.py", "selection.py"):
+        for name in ("inputs.py", "noting.py", "selection.py", "watching.py"):
             shutil.copy(Path(__file__).with_name(name), root / "tests/kit")
         self.write("pyproject.toml", "[tool.pytest.ini_options]\npythonpath = ['.']\naddopts = '--import-mode=importlib'")
 
@@ -502,8 +502,8 @@ PAGES = {"test_render[page]", "test_page_again", "test_first", "test_second"}
     ("path", "chosen"),
     [
         ("grader/table.py", {"test_render[table]", "test_fork"}),
-        ("grader/page.py", PAGES | {"test_fork"}),
-        ("grader/colors.py", PAGES | {"test_fork"}),
+        ("grader/page.py", PAGES),
+        ("grader/colors.py", PAGES),
         ("grader/formats.py", PAGES | {"test_render[table]", "test_fork", "test_none"}),
     ],
 )
@@ -515,6 +515,58 @@ def test_an_import_in_a_function_counts_for_those_that_execute_it(tmp_path: Path
     project.run()
     assert project.run("--changed")[1] == {}
     project.write(path, LATE[path] + "\n")
+    assert project.run("--changed")[1].keys() == chosen
+
+
+STARTED = LATE | {
+    "grader/__main__.py": "import sys\nfrom grader.formats import render\nrender(sys.argv[1])\n",
+    "fork.py": "import os\nif os.fork():\n    os.wait()\nelse:\n    import grader.formats\n    grader.formats.render('page')\n",
+    "tests/kit/test_late.py": (
+        "import os, subprocess, sys, pytest\n"
+        "INPUTS = ('grader/__main__.py', 'fork.py')\n"
+        "def start(*words, **how): assert subprocess.run([sys.executable, *words], **how).returncode == 0\n"
+        "def test_page(): start('-m', 'grader', 'page')\n"
+        "def test_table(): start('-m', 'grader', 'table')\n"
+        "def test_isolated(): start('-I', '-c', 'import sys; sys.path.append(\".\"); import grader.page')\n"
+        "def test_emptied(): start('-m', 'grader', 'table', env={})\n"
+        "def test_once_emptied():\n"
+        "    start('-m', 'grader', 'table')\n"
+        "    start('-m', 'grader', 'table', env={})\n"
+        "def test_shell(): subprocess.run(['sh', '-c', f'{sys.executable} -m grader page'], check=True)\n"
+        "def test_program_forks(): start('fork.py')\n"
+        "def test_fork_starts():\n"
+        "    if os.fork() == 0:\n"
+        "        start('-m', 'grader', 'page')\n"
+        "        os._exit(0)\n"
+        "    assert os.wait()[1] == 0\n"
+        "@pytest.fixture(scope='module')\n"
+        "def server():\n"
+        "    code = 'import sys; sys.path.append(\".\")\\nfor line in sys.stdin: print(__import__(line.strip()), flush=True)'\n"
+        "    with subprocess.Popen([sys.executable, '-c', code], stdin=-1, stdout=-1, text=True) as process: yield process\n"
+        "def test_asks_running(server):\n"
+        "    print('grader.table', file=server.stdin, flush=True)\n"
+        "    assert server.stdout.readline()\n"
+    ),
+}
+UNSEEN = {"test_emptied", "test_once_emptied"}
+
+
+@pytest.mark.parametrize(
+    ("path", "chosen"),
+    [
+        ("grader/page.py", UNSEEN | {"test_page", "test_isolated", "test_shell", "test_program_forks", "test_fork_starts"}),
+        ("grader/table.py", UNSEEN | {"test_table", "test_asks_running"}),
+    ],
+)
+def test_an_import_in_a_program_counts_for_the_test_that_starts_it(tmp_path: Path, path: str, chosen: set[str]) -> None:
+    """Catches: a fork or program whose imports nobody sees; all that a program may import, for those that start it."""
+    project = Project(tmp_path)
+    for name, code in STARTED.items():
+        project.write(name, code)
+    exit_code, _, output = project.run()
+    assert exit_code == 0, output
+    assert project.run("--changed")[1] == {}
+    project.write(path, STARTED[path] + "\n")
     assert project.run("--changed")[1].keys() == chosen
 
 
