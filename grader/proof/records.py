@@ -38,6 +38,8 @@ DECIDES = ("report/model.py", "report/text.py", "proof/trials.py", "proof/covera
 SHARE = 0.05  # share of the trusted records that are tried anyway, different ones at each run
 KEY = 8  # characters of a hash: one of four billion, and only that of the same trial is compared
 NAME = 46  # characters of a trial's id; longer ones are shortened
+# What ids of checks begin with, and what stands for it in the file, which has thousands of them. Both can be read.
+SHORT = {"visible/test_": "v/", "hidden/test_": "h/"}
 VERSIONS = 20  # of a file of records, how far back one is compared with those that git has
 
 # Ways in which a submission may read bodies of functions that it does not enter.
@@ -80,7 +82,8 @@ class Record(Verdict):
     def line(self) -> str:
         """Return the line of the file: trial and key, and the verdict unless it is empty."""
         verdict = self.verdict.model_dump(exclude_defaults=True)
-        return json.dumps([self.trial, self.key, *([verdict] if verdict else [])], ensure_ascii=False, separators=(",", ":"))
+        parts = [self.trial, self.key, *([verdict] if verdict else [])]
+        return _shorten(json.dumps(parts, ensure_ascii=False, separators=(",", ":")))
 
     @classmethod
     def read(cls, line: str) -> Record:
@@ -91,9 +94,11 @@ class Record(Verdict):
         """
         try:
             trial, key, *verdict = json.loads(line)
-            return cls(trial=trial, key=key, **dict(*verdict))
+            record = cls(trial=trial, key=key, **dict(*verdict))
         except TypeError as error:
             raise ValueError(f"not a record: {line[:80]}") from error
+        lost = {ending: tuple(map(_lengthen, checks)) for ending, checks in record.lost.items()}
+        return record.model_copy(update={"lost": lost})
 
 
 class Records:
@@ -121,15 +126,13 @@ class Records:
         except ValueError:
             self.known = {}
             return
-        versions = list(_versions(self.path))
-        proven = next(
-            (set(older) for found, older in [(self.head.digest, lines), *versions] if found == hash_parts(older)), set()
-        )
+        versions = [(self.head.digest, lines), *_versions(self.path)]
+        proven = next((set(map(_shorten, older)) for digest, older in versions if digest == hash_parts(older)), set())
         said: dict[str, set[str]] = defaultdict(set)
-        for older in (lines, *(older for _, older in versions)):
-            for line in older:
+        for _, older in versions:
+            for line in map(_shorten, older):
                 said[_trial_and_key(line)].add(line)
-        wrong = {line for line in lines if line not in proven or len(said[_trial_and_key(line)]) > 1}
+        wrong = {line for line in map(_shorten, lines) if line not in proven or len(said[_trial_and_key(line)]) > 1}
         self.changed = {Record.read(line).trial for line in wrong}
 
     def write(self, records: Sequence[Record]) -> None:
@@ -350,6 +353,18 @@ def _described(verdict: Verdict) -> str:
 def shorten_name(name: str) -> str:
     """Return a name for the records: the end of a long one, which is code, is replaced by its hash."""
     return name if len(name) <= NAME else f"{name[: NAME - 8]} #{hash_parts([name])[:6]}"
+
+
+def _shorten(line: str) -> str:
+    """Return a line of the file in its short form."""
+    for prefix, short in SHORT.items():
+        line = line.replace(f'"{prefix}', f'"{short}')
+    return line
+
+
+def _lengthen(check: str) -> str:
+    """Return the id of a check from its form in the file."""
+    return next((prefix + check.removeprefix(short) for prefix, short in SHORT.items() if check.startswith(short)), check)
 
 
 def _libraries() -> list[str]:

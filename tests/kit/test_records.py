@@ -591,7 +591,7 @@ def test_a_forged_record_is_found(toy: Path, alone: bool, forged: str) -> None:
     lines = (toy / RECORDS).read_text(encoding="utf-8").splitlines()
     (place,) = [number for number, line in enumerate(lines) if '"mistake nothing_of_nothing"' in line]
     if forged != "key":
-        lines[place] = lines[place].replace("hidden/test_nothing_to_add", "visible/test_three")
+        lines[place] = lines[place].replace("h/nothing_to_add", "v/three")
     else:
         # The check is weakened, and the old verdict gets the key that belongs to the new check.
         edit(toy / "tests" / "hidden" / "test_toy.py", 'student.expect("no_values")', 'student.call("total", values=[])')
@@ -611,6 +611,38 @@ def test_a_forged_record_is_found(toy: Path, alone: bool, forged: str) -> None:
     assert len(wrong) == 1
 
 
+def lengthen(root: Path) -> None:
+    """Write the records as earlier versions of the kit did, with whole ids of checks."""
+    _, *lines = (root / RECORDS).read_text(encoding="utf-8").splitlines()
+    lines = [line.replace('"v/', '"visible/test_').replace('"h/', '"hidden/test_') for line in lines]
+    assert any('"hidden/test_' in line for line in lines)
+    head = re.sub(r'"digest": "\w+"', f'"digest": "{fingerprints.hash_parts(lines)}"', read_head(root))
+    (root / RECORDS).write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
+
+
+def read_head(root: Path) -> str:
+    return (root / RECORDS).read_text(encoding="utf-8").partition("\n")[0]
+
+
+def test_records_with_whole_ids_are_believed(toy: Path) -> None:
+    """Catches: everything tried once more because the kit writes records in another form than in the last commits."""
+    short = (toy / RECORDS).read_text(encoding="utf-8")
+    lengthen(toy)
+    commit(toy, "long")
+    assert tried(toy)[:2] == (0, 0)
+    (toy / RECORDS).write_text(short, encoding="utf-8")
+    commit(toy, "short")
+    assert tried(toy)[:2] == (0, 0)
+
+
+def test_a_forged_record_in_the_other_form_is_found(toy: Path) -> None:
+    """Catches: a record that contradicts the last commit, and goes unseen because its check is written out."""
+    edit(toy / RECORDS, '"h/nothing_to_add"', '"v/three"')
+    lengthen(toy)
+    commit(toy, "nothing to see")
+    assert len([line for line in faults(toy) if "toy.jsonl is wrong" in line]) == 1
+
+
 def test_without_git_a_forged_file_is_proven_whole(toy: Path) -> None:
     """Catches: a zip of the repository in which nobody can say which records `verify --all` wrote."""
     shutil.rmtree(toy / ".git")
@@ -625,7 +657,7 @@ def test_without_git_a_forged_file_is_proven_whole(toy: Path) -> None:
 )
 def test_damaged_records_are_believed_by_nobody(toy: Path, content: str) -> None:
     """Catches: a traceback, or half of a file that is taken for all of it."""
-    head = (toy / RECORDS).read_text(encoding="utf-8").partition("\n")[0]
+    head = read_head(toy)
     (toy / RECORDS).write_text(content.replace("HEAD", head), encoding="utf-8", errors="surrogateescape")
     assert faults(toy) == []
 
@@ -634,7 +666,7 @@ def test_a_record_that_stands_there_twice_is_tried(toy: Path) -> None:
     """Catches: a traceback after a merge, or the wrong one of the two that is believed."""
     lines = (toy / RECORDS).read_text(encoding="utf-8").splitlines()
     (one,) = [line for line in lines if '"mistake nothing_of_nothing"' in line]
-    other = one.replace("hidden/test_nothing_to_add", "visible/test_three")
+    other = one.replace("h/nothing_to_add", "v/three")
     (toy / RECORDS).write_text("\n".join([*lines, other]) + "\n", encoding="utf-8")
     assert len([line for line in faults(toy) if "is wrong" in line]) == 1
 
