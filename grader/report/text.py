@@ -11,6 +11,7 @@ LENGTHS = (10_000, 2_000, 500, 100, 20)  # to cut texts to, until all of them to
 # What a spreadsheet may take for a formula; the last four are the full-width forms of the first four.
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 DROPPED = ("\t", "\n", "\r")  # some spreadsheets drop these at the beginning of a cell
+# Spreadsheets drop spaces and quotes before a formula.
 BEGINS = re.compile(rf"[\s\"]*[{''.join(map(re.escape, FORMULA))}]")
 # Where a spreadsheet that separates by semicolons or tabs cuts a cell in two; quotes within a cell mean nothing to it.
 CUT = re.compile(rf"([;\t\r\n])(?=[\s\"']*[{''.join(map(re.escape, FORMULA))}])")
