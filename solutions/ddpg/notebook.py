@@ -1388,7 +1388,7 @@ strip(frames)
 # | action | one step, reward $a$ | $Q(a{=}{-}\frac12) = -0.5$, $Q(a{=}\frac12) = 0.5$ |
 # | two steps | two steps, reward 1 in the second | $Q = 0.8$, one step later $Q_2 = 1$ |
 # | truncated | reward 1 in every step, an unobserved time limit of 4 steps | $Q = 1 / (1 - 0.8) = 5$ |
-# | climb | one step with two actions, reward $-(a_1 - 0.5)^2 - (a_2 + 0.5)^2$ | $\mu_1 = 0.5$, $\mu_2 = -0.5$ |
+# | climb | one step, an action of two dimensions, reward $-(a_1 - 0.5)^2 - (a_2 + 0.5)^2$ | $\mu_1 = 0.5$, $\mu_2 = -0.5$ |
 # | follow | one step, reward $-(a - 0.5\, \text{sign})^2$ | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
 # | all of it | two steps, actions in $[0, 1]$; the first action decides the second reward | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
 #
@@ -1600,11 +1600,12 @@ plt.show()
 # side. That costs something, and pays off only seconds later.
 #
 # The settings are those of the course text, except for 1,000 random steps instead of 10,000,
-# 15,000 steps in total instead of 50,000, and correlated noise. `training.LivePlot` shows the
-# training while it runs. Expect
+# 15,000 steps in total instead of 50,000, a buffer of 10,000 transitions instead of 100,000, and
+# correlated noise. `training.LivePlot` shows the training while it runs. Expect
 #
-# - **scores** near -1400 at first, even a little lower when learning begins. Then they rise within
-#   ten or twenty episodes to between -200 and -100, with occasional setbacks.
+# - **scores** near -1200 at first, while the actions are random, and near -1400 when learning
+#   begins. Then they rise within ten or twenty episodes to between -200 and -100, with occasional
+#   setbacks.
 # - the **actor loss**, $-\frac{1}{B} \sum Q(s, \mu(s))$. All rewards are negative. So it first
 #   rises from 0 while the critic learns how large the costs are, and falls again when the actor
 #   makes them smaller.
@@ -1749,11 +1750,13 @@ plt.show()
 # seeds for each fault:
 #
 # - With uniform noise, or the time limit stored as termination, or random steps in the wrong
-#   units, the agent ends with a mean of -155 to -160 over 100 episodes. All three faults together
-#   give the same result. So does the correct agent: -157 on average over ten seeds.
-# - Only the fixed seed of the later version makes a difference. With this fault alone, one of three
-#   agents needed 13,000 steps to reach a mean of -200, while the correct one needs 5,000 to 7,000.
-#   Together with the other faults, one of three agents did not reach it and ended with -235.
+#   units, the agent ends with a mean of -155 to -160 over 100 episodes. These three faults together,
+#   with noise that is never reset, give nearly the same: -160. So does the correct agent: -157 on
+#   average over ten seeds.
+# - Two faults can slow learning down. The correct agent reaches a mean of -200 after 5,000 to 7,000
+#   steps. With the time limit stored as termination, one of three agents needed 11,000; with the
+#   fixed seed of the later version, two of three needed 9,000 and 13,000. With the fixed seed and
+#   the other faults together, one of three agents did not reach -200 and ended with -235.
 
 # %% save-text [markdown]
 # ## 14 · Submitting your pendulum
@@ -1786,14 +1789,14 @@ print(f"{mean:.0f} ± {spread:.0f}, mean minus standard deviation: {mean - sprea
 #   methods", arXiv 1802.09477): the target uses the smaller value of two critics; noise is added
 #   to the target action, so a narrow peak of the critic counts less; and the actor and the target
 #   networks are updated only at every second update of the critics.
-# - **SAC** (Haarnoja et al. 2018, "Soft actor-critic", arXiv 1801.01290): the policy is
-#   stochastic, and its entropy is added to the reward. The agent explores by sampling from its
-#   policy, so it needs no separate noise process.
+# - **SAC** (Haarnoja et al. 2018, "Soft actor-critic", arXiv 1801.01290) also uses the smaller
+#   value of two critics. Its policy is stochastic, and the entropy of the policy is added to the
+#   reward. The agent explores by sampling from its policy, so it needs no separate noise process.
 #
 # Optional experiments:
 #
-# - White noise, $\theta = 1$ with $\sigma = 0.1$, on the pendulum. Does the correlation of the
-#   noise matter?
+# - White noise with the same variance, $\theta = 1$ with $\sigma = 0.19$, on the pendulum. Does the
+#   correlation of the noise matter?
 # - $\tau = 1$: target networks equal to the networks. Try it on `PointMass`, then on the pendulum.
 # - One of the eight faults on the pendulum, with three seeds. A single seed says little.
 # - The second critic of TD3. It takes about ten lines.

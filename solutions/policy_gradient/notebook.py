@@ -462,8 +462,8 @@ climb("vanilla with returns", submitted.get_vanilla_policy_gradient_loss, with_c
 #
 # The next cell only defines functions that all experiments use. `train` makes one run. `experiment`
 # makes one run per seed. It draws the mean over seeds as a line, and the range from the worst to
-# the best seed as a band. Then it tests every policy in 100 rollouts. A rollout is a success if it
-# ends on the target. The last picture shows the rollouts of the seed with the median success.
+# the best seed as a band. Then it tests every policy in 100 rollouts. A rollout is a success if the
+# agent is on the target before its last action. The last picture shows the rollouts of the seed with the median success.
 
 # %% experiment
 curves, success = (
@@ -550,8 +550,8 @@ experiment(
 
 # %% vanilla-line-seen [markdown]
 # The reward rises, but it ends clearly below 0. In the last picture, every line should reach 0 (the
-# target) and stay there. Most policies find the target, but then step back and forth around it
-# instead of staying.
+# target) and stay there. Some policies find the target and step back and forth around it. Others
+# stop beside it, or lose it altogether.
 #
 # We trained the reference solution with 20 seeds and 2,000 rollouts. The median success rate was
 # 26%; seven seeds ended with 0%, three with 95% or more. The mean reward was best after about 600
@@ -560,8 +560,9 @@ experiment(
 # with `LONG = True`.
 #
 # Why? No reward is positive, so no return is positive, and no row of a batch makes its own action
-# *more* likely. Good actions become less likely, too, but less so than bad ones. At best, with a
-# return of 0, a row changes nothing. And a rollout that starts far from its target has low returns
+# *more* likely. A row with a good action pushes this action down, too, but less than a row with a
+# bad action does. So a good action becomes more likely only because the others lose more. At best,
+# with a return of 0, a row changes nothing. And a rollout that starts far from its target has low returns
 # whatever the agent does. The policy needs the difference between actions. That difference is small
 # compared with the noise from the random starts.
 
@@ -591,8 +592,9 @@ experiment(
 #
 # $$\hat A_t = \frac{A_t - \text{mean}(A)}{\text{std}(A) + 10^{-10}}$$
 #
-# so that the learning rate need not depend on the scale of the rewards. The policy loss treats
-# advantages as data: they carry no gradient.
+# so that their mean is 0 and their scale does not depend on the rewards. (With plain gradient
+# descent, the learning rate would otherwise depend on that scale; Adam removes a constant factor.)
+# The policy loss treats advantages as data: they carry no gradient.
 #
 # In the cell, $V(s) = s$. In the first batch, the errors are 1, 0 and 2, so the value loss is $5 /
 # 3 = 1.667$. In the second batch, the advantages are 1, 0, 2, 1 before they are standardized.
@@ -838,9 +840,9 @@ for name, (median, solved) in REFERENCE.items():
 #
 # A pole stands on a cart, and the agent pushes the cart to the left or to the right, 50 times a
 # second. The observation has four numbers: position, velocity, angle, angular velocity. Each step
-# gives reward 1 until the pole falls, and an episode lasts at most 500 steps. So the *last* reward
-# is always 1 and shows no progress. We plot the undiscounted return of an episode instead. It is
-# the number of steps that the pole stayed up.
+# gives reward 1 until the pole falls or the cart leaves the track, and an episode lasts at most 500
+# steps. So the *last* reward is always 1 and shows no progress. We plot the undiscounted return of
+# an episode instead. It is the number of steps of the episode.
 #
 # Your functions need no change. The networks are larger, and the discount factor is 0.99, so that
 # the agent looks about $1 / (1 - \gamma) = 100$ steps ahead instead of 20. Episodes get longer as
@@ -892,11 +894,11 @@ plt.show()
 #
 # ## Optional experiments
 #
-# - In `train` above, pass `ppo_clip` as 0.05, 0.5, and 10. Which of them behaves like the vanilla
-#   loss, and why?
+# - In `train` above, pass `ppo_clip` as 0.05, 0.5, and 10. With which of them is nothing clipped?
+#   How does its gradient differ from that of the vanilla loss when the ratio is not 1?
 # - Train one epoch per collection instead of 8, with the vanilla loss and the learning rate
 #   $4 \cdot 10^{-3}$. Does it still collapse?
-# - Do not standardize the advantages. Which learning rate do you need then?
+# - Do not standardize the advantages. Does it matter with Adam? And with `torch.optim.SGD`?
 # - Use two dimensions: `utils.GridWorldPointTargetEnv(dimensions=2)` has 4 numbers per observation
 #   and 5 actions.
 #
