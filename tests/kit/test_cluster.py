@@ -20,13 +20,10 @@ from grader.assignment import AssignmentFiles, UsageError
 from grader.course import cluster, hosting, run
 from grader.course.results import Course, ResultsFolder
 
-INPUTS = (
-    "command:course",
-    "grader/course/host.py",
-    "grader/judge/*.py",
-    "grader/sandbox/*.py",
-    "assignments/policy_gradient/assignment.toml",
-)
+INPUTS = {
+    "*": ("command:course", "grader/course/host.py", "grader/judge/*.py", "grader/sandbox/*.py"),
+    "test_a_scheduler_that_is_not_there_is_told_in_a_line": ("grading:policy_gradient",),
+}
 
 distributed = pytest.importorskip("distributed")
 ROOT = Path(__file__).resolve().parents[2]
