@@ -40,6 +40,7 @@ KEY = 8  # characters of a hash: one of four billion, and only that of the same 
 NAME = 46  # characters of a trial's id; longer ones are shortened
 # What ids of checks begin with, and what stands for it in the file, which has thousands of them. Both can be read.
 SHORT = {"visible/test_": "v/", "hidden/test_": "h/"}
+PLAIN = re.compile(r'\["[^"\\]*","[0-9a-f_]+"[,\]]')  # how nearly all lines begin, and none in two ways
 VERSIONS = 20  # of a file of records, how far back one is compared with those that git has
 
 # Ways in which a submission may read bodies of functions that it does not enter.
@@ -83,7 +84,7 @@ class Record(Verdict):
         """Return the line of the file: trial and key, and the verdict unless it is empty."""
         verdict = self.verdict.model_dump(exclude_defaults=True)
         parts = [self.trial, self.key, *([verdict] if verdict else [])]
-        return _shorten(json.dumps(parts, ensure_ascii=False, separators=(",", ":")))
+        return _shorten_ids(json.dumps(parts, ensure_ascii=False, separators=(",", ":")))
 
     @classmethod
     def read(cls, line: str) -> Record:
@@ -127,12 +128,12 @@ class Records:
             self.known = {}
             return
         versions = [(self.head.digest, lines), *_versions(self.path)]
-        proven = next((set(map(_shorten, older)) for digest, older in versions if digest == hash_parts(older)), set())
+        proven = next((set(map(_normalize, older)) for digest, older in versions if digest == hash_parts(older)), set())
         said: dict[str, set[str]] = defaultdict(set)
         for _, older in versions:
-            for line in map(_shorten, older):
+            for line in map(_normalize, older):
                 said[_trial_and_key(line)].add(line)
-        wrong = {line for line in map(_shorten, lines) if line not in proven or len(said[_trial_and_key(line)]) > 1}
+        wrong = {line for line in map(_normalize, lines) if line not in proven or len(said[_trial_and_key(line)]) > 1}
         self.changed = {Record.read(line).trial for line in wrong}
 
     def write(self, records: Sequence[Record]) -> None:
@@ -355,8 +356,17 @@ def shorten_name(name: str) -> str:
     return name if len(name) <= NAME else f"{name[: NAME - 8]} #{hash_parts([name])[:6]}"
 
 
-def _shorten(line: str) -> str:
-    """Return a line of the file in its short form."""
+def _normalize(line: str) -> str:
+    """Return a line as the kit writes it now, so that lines that say the same are equal."""
+    if PLAIN.match(line):
+        return _shorten_ids(line)
+    with contextlib.suppress(ValueError):
+        return Record.read(line).line()
+    return line
+
+
+def _shorten_ids(line: str) -> str:
+    """Return a line of the file with the short forms of ids of checks."""
     for prefix, short in SHORT.items():
         line = line.replace(f'"{prefix}', f'"{short}')
     return line

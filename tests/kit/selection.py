@@ -38,7 +38,7 @@ from tests.kit.watching import ANY, Guard, Inputs, Used, complete
 
 FOUND = pytest.StashKey[Inputs]()  # all inputs that a test can have
 SURE = pytest.StashKey[Inputs]()  # those that it has in any case
-USED = pytest.StashKey[Used]()  # the files that it has used
+USED = pytest.StashKey[Used]()  # what it has used
 ENVIRONMENT = "Python, the platform, an installed package or a GRADER_ variable"
 UNKNOWN = "no pass is recorded here"
 MOST_REASONS = 12
@@ -169,10 +169,11 @@ class Selection:
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any, request: pytest.FixtureRequest) -> Generator[None, object, object]:
         """Note what is used by a fixture of more than one test, for all of these."""
+        if request.scope == "function":
+            return (yield)
         with self.guard.watch() as used:
             result = yield
-        if request.scope != "function":
-            self.set_up[fixturedef.baseid, fixturedef.argname].append(used)
+        self.set_up[fixturedef.baseid, fixturedef.argname].append(used)
         return result
 
     @pytest.hookimpl(wrapper=True)
@@ -189,6 +190,7 @@ class Selection:
         assert module is not None
         found, used, imported = item.stash[FOUND], item.stash[USED], module.stash[USED]
         self.guard.read(used)
+        self.guard.read(imported)
         used.add(imported)
         if missing := (used.files | self.guard.find_unwatched(used)) - found.keys():
             path = item.path.relative_to(self.config.rootpath).as_posix()

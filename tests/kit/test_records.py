@@ -643,6 +643,19 @@ def test_a_forged_record_in_the_other_form_is_found(toy: Path) -> None:
     assert len([line for line in faults(toy) if "toy.jsonl is wrong" in line]) == 1
 
 
+@pytest.mark.parametrize(("old", "new"), [('nothing","', 'nothing", "'), ('"mistake ', '"mistake\\u0020')])
+def test_a_forged_record_in_another_spelling_is_found(toy: Path, old: str, new: str) -> None:
+    """Catches: a record with a new digest that contradicts the last commit, and is not compared with it."""
+    lines = (toy / RECORDS).read_text(encoding="utf-8").splitlines()
+    (place,) = [number for number, line in enumerate(lines) if '"mistake nothing_of_nothing"' in line]
+    lines[place] = lines[place].replace('"h/nothing_to_add"', '"v/three"').replace(old, new, 1)
+    assert '"v/three"' in lines[place]
+    assert new in lines[place]
+    lines[0] = re.sub(r'"digest": "\w+"', f'"digest": "{fingerprints.hash_parts(lines[1:])}"', lines[0])
+    (toy / RECORDS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert len([line for line in faults(toy) if "toy.jsonl is wrong" in line]) == 1
+
+
 def test_without_git_a_forged_file_is_proven_whole(toy: Path) -> None:
     """Catches: a zip of the repository in which nobody can say which records `verify --all` wrote."""
     shutil.rmtree(toy / ".git")

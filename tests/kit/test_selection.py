@@ -442,6 +442,10 @@ UNDECLARED = {  # by the name of the test: its module, and the file that it does
         "import subprocess, sys\ndef test_starts(): subprocess.run([sys.executable, '-m', 'grader'])",
         "grader/__main__.py",
     ),
+    "test_argument": (
+        "import subprocess, sys\ndef test_argument(): subprocess.run([sys.executable, '-c', '0', 'data.txt'])",
+        "data.txt",
+    ),
     "test_script": (
         "import subprocess, sys\ndef test_script(): subprocess.run([sys.executable, 'grader/total.py'])",
         "grader/total.py",
@@ -521,41 +525,74 @@ def test_an_import_in_a_function_counts_for_those_that_execute_it(tmp_path: Path
 STARTED = LATE | {
     "grader/__main__.py": "import sys\nfrom grader.formats import render\nrender(sys.argv[1])\n",
     "fork.py": "import os\nif os.fork():\n    os.wait()\nelse:\n    import grader.formats\n    grader.formats.render('page')\n",
-    "tests/kit/test_late.py": (
-        "import os, subprocess, sys, pytest\n"
-        "INPUTS = ('grader/__main__.py', 'fork.py')\n"
-        "def start(*words, **how): assert subprocess.run([sys.executable, *words], **how).returncode == 0\n"
-        "def test_page(): start('-m', 'grader', 'page')\n"
-        "def test_table(): start('-m', 'grader', 'table')\n"
-        "def test_isolated(): start('-I', '-c', 'import sys; sys.path.append(\".\"); import grader.page')\n"
-        "def test_emptied(): start('-m', 'grader', 'table', env={})\n"
-        "def test_once_emptied():\n"
-        "    start('-m', 'grader', 'table')\n"
-        "    start('-m', 'grader', 'table', env={})\n"
-        "def test_shell(): subprocess.run(['sh', '-c', f'{sys.executable} -m grader page'], check=True)\n"
-        "def test_program_forks(): start('fork.py')\n"
-        "def test_fork_starts():\n"
-        "    if os.fork() == 0:\n"
-        "        start('-m', 'grader', 'page')\n"
-        "        os._exit(0)\n"
-        "    assert os.wait()[1] == 0\n"
-        "@pytest.fixture(scope='module')\n"
-        "def server():\n"
-        "    code = 'import sys; sys.path.append(\".\")\\nfor line in sys.stdin: print(__import__(line.strip()), flush=True)'\n"
-        "    with subprocess.Popen([sys.executable, '-c', code], stdin=-1, stdout=-1, text=True) as process: yield process\n"
-        "def test_asks_running(server):\n"
-        "    print('grader.table', file=server.stdin, flush=True)\n"
-        "    assert server.stdout.readline()\n"
-    ),
+    "exec.py": "import os, sys\nos.execve(sys.executable, [sys.executable, '-m', 'grader', 'page'], {})\n",
+    "tests/kit/test_late.py": """
+import os, subprocess, sys, pytest
+
+INPUTS = ("grader/__main__.py", "fork.py", "exec.py")
+RENDER = [sys.executable, "-m", "grader"]
+SERVE = "import sys; sys.path.append('.')\\nfor line in sys.stdin: print(__import__(line.strip()), flush=True)"
+
+def start(*words, **how):
+    subprocess.run([sys.executable, *words], check=True, **how)
+
+def in_fork(function):
+    if os.fork() == 0:
+        function()
+        os._exit(0)
+    assert os.wait()[1] == 0
+
+def ask(process, name):
+    print(name, file=process.stdin, flush=True)
+    assert process.stdout.readline()
+
+def serve():
+    with subprocess.Popen([sys.executable, "-c", SERVE], stdin=-1, stdout=-1, text=True) as process:
+        ask(process, "json")
+        yield process
+
+server = pytest.fixture(scope="module")(serve)
+own_server = pytest.fixture(serve)
+
+def test_page(): start("-m", "grader", "page")
+def test_table(): start("-m", "grader", "table")
+def test_isolated(): start("-I", "-c", "import sys; sys.path.append('.'); import grader.page")
+def test_emptied(): start("-m", "grader", "table", env={})
+def test_emptied_after_a_shell():
+    subprocess.run(["sh", "-c", f"{sys.executable} -m grader table"], check=True)
+    start("-m", "grader", "table", env={})
+def test_bytecode_elsewhere(tmp_path):
+    start("-m", "grader", "table", env=os.environ | {"PYTHONPYCACHEPREFIX": str(tmp_path)})
+def test_shell(): subprocess.run(["sh", "-c", f"{sys.executable} -m grader page"], check=True)
+def test_program_forks(): start("fork.py")
+def test_program_becomes_another(): start("exec.py")
+def test_fork_starts(): in_fork(lambda: start("-m", "grader", "page"))
+def test_fork_becomes_a_program(): in_fork(lambda: os.execve(sys.executable, [*RENDER, "page"], {}))
+def test_prepares_a_program(): start("-m", "grader", "page", preexec_fn=lambda: None)
+def test_spawns():
+    os.waitpid(os.posix_spawn(sys.executable, [*RENDER, "page"], {}), 0)
+def test_asks_running(server): ask(server, "grader.table")
+def test_asks_its_own(own_server): ask(own_server, "grader.table")
+""",
 }
-UNSEEN = {"test_emptied", "test_once_emptied"}
+# Programs of which nothing is known count with all that they might import.
+UNSEEN = {
+    "test_emptied",
+    "test_emptied_after_a_shell",
+    "test_bytecode_elsewhere",
+    "test_program_becomes_another",
+    "test_fork_becomes_a_program",
+    "test_spawns",
+}
+WITH_PAGE = {"test_page", "test_isolated", "test_shell", "test_program_forks", "test_fork_starts", "test_prepares_a_program"}
+WITH_TABLE = {"test_table", "test_asks_running", "test_asks_its_own"}
 
 
 @pytest.mark.parametrize(
     ("path", "chosen"),
     [
-        ("grader/page.py", UNSEEN | {"test_page", "test_isolated", "test_shell", "test_program_forks", "test_fork_starts"}),
-        ("grader/table.py", UNSEEN | {"test_table", "test_asks_running"}),
+        ("grader/page.py", UNSEEN | WITH_PAGE),
+        ("grader/table.py", UNSEEN | WITH_TABLE),
     ],
 )
 def test_an_import_in_a_program_counts_for_the_test_that_starts_it(tmp_path: Path, path: str, chosen: set[str]) -> None:

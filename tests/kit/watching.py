@@ -1,7 +1,7 @@
 """Watch what tests use: files of the repository, programs, and what these and forked processes use in turn.
 
-Every Python that a test starts notes this by itself (noting.py). A process that has not said that it does, since its
-environment was emptied or it is no Python, is one of which nothing is known.
+Every Python that a test starts reports this (noting.py). A process that did not report its start counts
+as unwatched: its environment was emptied, it has other packages, or it is not Python.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from tests.kit.inputs import Snapshot, describe_code
 
 Inputs = dict[str, "str | None"]  # digests by path
 ANY = "*"  # before a path: with all that it imports late, as a program does; alone: all that the test can have
+# A line of a .pth file, which every Python with these packages executes at its start, unless it ignores the environment.
 START = (
-    f'import os; by = os.environ.get("{noting.NOTED_BY}"); by and exec(open(by, encoding="utf-8").read(), {{"__file__": by}})\n'
+    f"import os, sys; by = not sys.flags.ignore_environment and os.environ.get({noting.NOTED_BY!r}); by and exec("
+    "\"with open(by, encoding='utf-8') as file: exec(file.read(), {'__file__': by})\")\n"
 )
-
-
 Command = tuple[str, ...]  # the folder in which it is started, and its words
 
 
@@ -42,11 +42,12 @@ class Used:
 
     Attributes:
         notes: Where the processes that they started write what these use.
-        files: Opened or imported, by the test or by processes that it started.
+        files: Opened or imported, by the test or by processes that it started; and files among the words of commands.
         started: How often a command was.
-        began: How often a Python with this command was seen to begin. Such a one notes what it uses.
-        forked: How many processes were forked.
-        watched: How many of these were seen to begin.
+        began: How often a Python with this command reported its start. These report what they use.
+        unwatched: Commands whose environment does not ask for notes.
+        forks: How many processes were forked.
+        forks_begun: How many of these reported their start.
         read: How many bytes of the notes have been read.
     """
 
@@ -54,8 +55,9 @@ class Used:
     files: set[str] = field(default_factory=set)
     started: Counter[Command] = field(default_factory=Counter)
     began: Counter[Command] = field(default_factory=Counter)
-    forked: int = 0
-    watched: int = 0
+    unwatched: set[Command] = field(default_factory=set)
+    forks: int = 0
+    forks_begun: int = 0
     read: int = 0
 
     def add(self, other: Used) -> None:
@@ -63,15 +65,17 @@ class Used:
         self.files |= other.files
         self.started += other.started
         self.began += other.began
-        self.forked += other.forked
-        self.watched += other.watched
+        self.unwatched |= other.unwatched
+        self.forks += other.forks
+        self.forks_begun += other.forks_begun
 
 
 class Guard:
     """Notes the files of the repository that this process opens or imports, and the programs that it starts.
 
-    It does not see what C++ code does. A module that is imported once more is seen too, by the functions that `import`
-    statements and `import_module` end in.
+    It does not see what C++ code does, nor what a process does that was forked in an earlier test, such as a worker of a pool
+    that a fixture keeps. A module that is imported once more is seen too, by the functions that `import` statements and
+    `import_module` end in.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -84,8 +88,9 @@ class Guard:
         self.folder = tempfile.TemporaryDirectory(prefix="notes-", ignore_cleanup_errors=True)
         _let_programs_note()
         os.environ[noting.NOTED_BY] = noting.__file__
-        os.register_at_fork(after_in_child=self._begin_fork)
         sys.addaudithook(self._hear)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(before=self._count_fork, after_in_child=self._begin_fork)
         self._see_imports()
 
     @contextlib.contextmanager
@@ -119,22 +124,39 @@ class Guard:
         content = content[: content.rfind(b"\n") + 1]
         used.read += len(content)
         for line in content.decode().splitlines():
-            kind, *details = ast.literal_eval(line)
+            try:
+                kind, *details = ast.literal_eval(line)
+            except (ValueError, SyntaxError):  # half a line: of what follows, nothing is known
+                used.forks += 1
+                continue
             if kind == noting.OPENS:
                 used.files |= self._locate(*details)
-            elif kind == noting.STARTS:
-                used.started.update(filter(self._is_here, details))
             elif kind == noting.BEGAN:
                 used.began.update(details)
             elif kind == noting.FORKS:
-                used.forked += 1
-            else:
-                used.watched += 1
+                used.forks += 1
+            elif kind == noting.FORKED:
+                used.forks_begun += 1
+            elif self._is_here(*details):
+                used.files |= self._count_start(used, kind, *details)
 
     def _is_here(self, command: Command) -> bool:
         """Return whether a command that a program starts has to do with this repository, not with a made-up one of a test."""
+        return any(self.root[:-1] in word and not word.startswith(sys.prefix) for word in command)
+
+    def _count_start(self, used: Used, kind: str, command: Command) -> set[str]:
+        """Note that a command is started; return the files among its words."""
+        if kind == noting.UNWATCHED:
+            used.unwatched.add(command)
+        else:
+            used.started[command] += 1
         folder, *words = command
-        return any((word + os.sep).startswith(self.root) for word in (folder, *words[1:]))
+        return set().union(*(self._locate(os.path.join(folder, word)) for word in words))
+
+    def _count_fork(self) -> None:
+        if self.used is not None:
+            self.used.forks += 1
+            self._write(noting.FORKS)
 
     def _begin_fork(self) -> None:
         self.in_fork = True
@@ -186,7 +208,7 @@ class Guard:
 
     def _hear(self, event: str, details: tuple) -> None:
         used = self.used
-        if used is None or event not in ("open", "subprocess.Popen", "os.fork", "os.forkpty"):
+        if used is None or (event != "open" and event not in noting.EVENTS):
             return
         with contextlib.suppress(OSError, ValueError):  # not a path: no concern of the guard
             if event == "open":
@@ -195,14 +217,10 @@ class Guard:
                     found = self._locate(path) - used.files
                     if found and not _is_for_hypothesis():
                         self._add(found)
-            elif event == "subprocess.Popen":
-                _, command, folder, _ = details
-                started = noting.describe_command(command, folder)
-                used.started[started] += 1
-                self._write(noting.STARTS, started)
             else:
-                used.forked += 1
-                self._write(noting.FORKS)
+                start = noting.describe_start(event, details)
+                self._add(self._count_start(used, *start))
+                self._write(*start)
 
     def _locate(self, path: str | bytes | os.PathLike) -> set[str]:
         """Return the file, or the source that a compiled file was made from, if it is in the repository."""
@@ -215,12 +233,12 @@ class Guard:
         return {name} & self.snapshot.files.keys()
 
     def find_unwatched(self, used: Used) -> set[str]:
-        """Return the files of the programs that were started and not seen to begin.
+        """Return the files of the programs that were started and did not report it.
 
         They are files among the words of a command, the module after `-m`, what code after `-c` names, the grader's command.
         """
         found = set()
-        for folder, *words in used.started - used.began:
+        for folder, *words in (used.started - used.began).keys() | used.unwatched:
             for before, word in pairwise(["", *words]):
                 if before == "-m":
                     found |= self.snapshot.find_module(f"{word}.__main__")
@@ -233,8 +251,8 @@ class Guard:
         return found
 
     def find_beyond(self, used: Used, sure: Inputs) -> list[str]:
-        """Return what stands for the inputs that are not sure, for `complete`; ANY is before what nothing was noted of."""
-        if used.forked > used.watched:
+        """Return what stands for the inputs that are not sure, for `complete`. ANY marks programs that were not watched."""
+        if used.forks > used.forks_begun:
             return [ANY]
         return sorted(used.files - sure.keys() | {ANY + path for path in self.find_unwatched(used)})
 
@@ -252,14 +270,14 @@ def _is_for_hypothesis() -> bool:
 def _let_programs_note() -> None:
     """Have every Python with these packages look, when it starts, for the variable that asks it to note what it uses.
 
-    Programs of a Python in which no file can be written note nothing, and count with all that they might import.
+    Where no file can be added to the packages, programs note nothing, and count with all that they might import.
     """
     place = Path(sysconfig.get_path("purelib"), "note_for_tests.pth")
     with contextlib.suppress(OSError):
         if not place.is_file() or place.read_text(encoding="utf-8") != START:
-            with tempfile.NamedTemporaryFile("w", dir=place.parent, delete=False, encoding="utf-8") as file:
-                file.write(START)
-            os.replace(file.name, place)
+            new = place.with_suffix(f".{os.getpid()}")
+            new.write_text(START, encoding="utf-8")
+            new.replace(place)
 
 
 def complete(snapshot: Snapshot, sure: Inputs, beyond: Iterable[str], found: Inputs) -> Inputs:
