@@ -527,7 +527,7 @@ STARTED = LATE | {
     "fork.py": "import os\nif os.fork():\n    os.wait()\nelse:\n    import grader.formats\n    grader.formats.render('page')\n",
     "exec.py": "import os, sys\nos.execve(sys.executable, [sys.executable, '-m', 'grader', 'page'], {})\n",
     "tests/kit/test_late.py": """
-import os, subprocess, sys, pytest
+import os, signal, subprocess, sys, pytest
 
 INPUTS = ("grader/__main__.py", "fork.py", "exec.py")
 RENDER = [sys.executable, "-m", "grader"]
@@ -567,6 +567,13 @@ def test_shell(): subprocess.run(["sh", "-c", f"{sys.executable} -m grader page"
 def test_program_forks(): start("fork.py")
 def test_program_becomes_another(): start("exec.py")
 def test_fork_starts(): in_fork(lambda: start("-m", "grader", "page"))
+def test_fork_that_cannot_write():
+    import resource
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, most[1]))
+    in_fork(lambda: None)
+    resource.setrlimit(resource.RLIMIT_FSIZE, most)
 def test_fork_becomes_a_program(): in_fork(lambda: os.execve(sys.executable, [*RENDER, "page"], {}))
 def test_prepares_a_program(): start("-m", "grader", "page", preexec_fn=lambda: None)
 def test_spawns():
@@ -582,6 +589,7 @@ UNSEEN = {
     "test_bytecode_elsewhere",
     "test_program_becomes_another",
     "test_fork_becomes_a_program",
+    "test_fork_that_cannot_write",
     "test_spawns",
 }
 WITH_PAGE = {"test_page", "test_isolated", "test_shell", "test_program_forks", "test_fork_starts", "test_prepares_a_program"}
