@@ -23,13 +23,14 @@ from grader.packing.release import collect_student_files
 
 pytestmark = pytest.mark.recorded
 
-INPUTS = (
-    "grade.py",
-    "released:grader",
-    "tests/visible/conftest.py",
-    "tests/visible/test_policy_gradient.py",
-    "tests/views/*.py",
-)
+INPUTS = {
+    "*": ("grade.py", "grader/desk/pytest_plugin.py", "tests/visible/conftest.py"),
+    "test_a_failure_reads_as_in_the_report": ("released:grader",),
+    "test_wherever_pytest_is_started": ("released:grader",),
+    "test_pdb_stands_in_the_students_function": ("released:grader",),
+    "test_a_breakpoint_in_the_students_file_is_hit": ("released:grader",),
+    "test_checks_of_this_repository": ("tests/visible/test_policy_gradient.py", "tests/views/*.py"),
+}
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = "tests/visible/test_toy.py"
@@ -42,20 +43,34 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture(scope="module")
 def released(built_toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that students of the toy unpack; to be copied, not changed."""
-    root = Path(shutil.copytree(built_toy, tmp_path_factory.mktemp("kit") / "kit"))
-    for name in ("grader", "grade.py", "pyproject.toml"):
-        (root / name).symlink_to(ROOT / name)
+    """The folder that students of the toy unpack, but with the grader of this repository; to be copied, not changed."""
     folder = tmp_path_factory.mktemp("released") / "toy"
+    write_released(built_toy, tmp_path_factory.mktemp("kit") / "kit", folder, ("grade.py", "pyproject.toml"))
+    (folder / "grader").symlink_to(ROOT / "grader")
+    return folder
+
+
+def write_released(built_toy: Path, root: Path, folder: Path, links: tuple[str, ...]) -> None:
+    """Write what students unpack to `folder`; the kit that it is taken from is made in `root`, with links to these files."""
+    shutil.copytree(built_toy, root)
+    for name in links:
+        (root / name).symlink_to(ROOT / name)
     for name, content in collect_student_files(AssignmentFiles(root, "toy")).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
-    return folder
 
 
 @pytest.fixture
 def folder(released: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(released, tmp_path / "toy"))
+    return Path(shutil.copytree(released, tmp_path / "toy", symlinks=True))
+
+
+@pytest.fixture
+def unpacked(built_toy: Path, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same folder with the grader that students get: files that it lacks are missed."""
+    shutil.rmtree(folder)
+    write_released(built_toy, tmp_path_factory.mktemp("kit") / "kit", folder, ("grader", "grade.py", "pyproject.toml"))
+    return folder
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -89,10 +104,10 @@ def test_a_stub_is_skipped_and_says_what_to_write(run: Run) -> None:
     assert "· spread     0/1  not started" in done.stdout
 
 
-def test_a_failure_reads_as_in_the_report(run: Run, folder: Path) -> None:
+def test_a_failure_reads_as_in_the_report(run: Run, unpacked: Path) -> None:
     """The student's words come from one place; a traceback of the kit's own code would hide them."""
     done = run(WRONG, "-v")
-    graded = subprocess.run([sys.executable, "grade.py"], cwd=folder, capture_output=True, text=True, check=True).stdout
+    graded = subprocess.run([sys.executable, "grade.py"], cwd=unpacked, capture_output=True, text=True, check=True).stdout
     body = textwrap.dedent(graded.partition("total: Total (")[2].partition("\n")[2].partition("\n  ✗ The sum of nine")[0])
     assert body.startswith("✗ 1.5 - 2 + 4 is 3.5. (failed, 0 of 1 point; -k three)\n    total: expected 3.5, got 17")
     assert "    | so many: 3" in body
@@ -212,10 +227,10 @@ def test_collecting_is_cheap_and_shows_titles(folder: Path) -> None:
     assert "<Function test_three>\n          1.5 - 2 + 4 is 3.5." in done.stdout
 
 
-def test_wherever_pytest_is_started(run: Run, folder: Path) -> None:
+def test_wherever_pytest_is_started(unpacked: Path) -> None:
     """An editor may have opened the folder above, or run a file from its own folder."""
-    (folder / "submitted.py").write_text(RIGHT)
-    for place, path in ((folder.parent, "toy"), (folder.parent, "."), (folder / "tests" / "visible", ".")):
+    (unpacked / "submitted.py").write_text(RIGHT)
+    for place, path in ((unpacked.parent, "toy"), (unpacked.parent, "."), (unpacked / "tests" / "visible", ".")):
         command = [str(Path(sys.executable).with_name("pytest")), path, "-p", "no:cacheprovider"]
         done = subprocess.run(command, cwd=place, env=environment(), capture_output=True, text=True, timeout=60)
         assert "4 passed" in done.stdout, done.stdout + done.stderr
@@ -288,6 +303,7 @@ def test_as_the_adapter_of_vs_code_sees_it(run: Run, folder: Path, tmp_path: Pat
     assert outcomes[f"{SUITE}::test_both"] == ["started", ["skipped", None]]
 
 
+@pytest.mark.usefixtures("unpacked")
 def test_pdb_stands_in_the_students_function(run: Run) -> None:
     """`pytest --pdb` after a failure would stand in the plugin's own code, where nothing of the student's is."""
     done = run(WRONG, "--pdb", "--tb=no", keys="n\np first + len(values)\nc\np len(values)\nc\n")
@@ -396,6 +412,7 @@ def debugged(folder: Path) -> Iterator[Callable[..., DebugAdapter]]:
         adapter.close()
 
 
+@pytest.mark.usefixtures("unpacked")
 @pytest.mark.parametrize("ours", [True, False], ids=["settings of the folder", "settings of the editor"])
 def test_a_breakpoint_in_the_students_file_is_hit(debugged, folder: Path, ours: bool) -> None:
     """Debug Test is of no use while the code runs in a sandbox alone; and with debugpy on board, the sandbox itself hangs."""

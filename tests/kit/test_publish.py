@@ -21,16 +21,6 @@ pytestmark = pytest.mark.recorded
 
 INPUTS = {
     "test_build_is_up_to_date": ("grading:policy_gradient", "assignments/policy_gradient/**", "solutions/policy_gradient/**"),
-    "test_stale_files_are_seen_and_repaired": (
-        "grading:policy_gradient",
-        "assignments/policy_gradient/**",
-        "solutions/policy_gradient/**",
-    ),
-    "test_new_seed_makes_new_hidden_cases_only": (
-        "grading:policy_gradient",
-        "assignments/policy_gradient/**",
-        "solutions/policy_gradient/**",
-    ),
     "test_stub_contains_no_solution_and_is_python": ("assignments/policy_gradient/**",),
     "test_every_blank_names_its_question": ("assignments/policy_gradient/**",),
     "test_cases_depend_on_seed_and_name_alone": ("solutions/policy_gradient/cases.py",),
@@ -43,6 +33,12 @@ ROOT = Path(__file__).resolve().parents[2]
 def copy(tmp_path: Path) -> Path:
     """A copy of one of the kit's assignments, to be broken."""
     return copy_assignment("policy_gradient", tmp_path / "kit")
+
+
+@pytest.fixture
+def toy(built_toy: Path, tmp_path: Path) -> Path:
+    """A copy of the toy, to be broken."""
+    return Path(shutil.copytree(built_toy, tmp_path / "toy"))
 
 
 def test_stub_contains_no_solution_and_is_python(home: AssignmentFiles) -> None:
@@ -104,31 +100,33 @@ def test_build_is_up_to_date(copy: Path) -> None:
     assert build(copy, "policy_gradient", BuildOptions(check=True, mistakes=False)) == []
 
 
-def test_stale_files_are_seen_and_repaired(copy: Path) -> None:
+def test_stale_files_are_seen_and_repaired(toy: Path) -> None:
     """A changed solution with old answers would grade against the past."""
-    solution = copy / "solutions" / "policy_gradient" / "submitted.py"
-    solution.write_text(solution.read_text().replace("def get_returns(", "def get_returns(  # changed\n    "))
-    answers_file = copy / "tests" / "visible" / "answers" / "policy_gradient.json"
-    answers_file.write_text(answers_file.read_text().replace("1.9882812", "1.5", 1))
-    stale = build(copy, "policy_gradient", BuildOptions(check=True, mistakes=False))
-    assert copy / "assignments" / "policy_gradient" / "submitted.py" in stale
+    home = AssignmentFiles(toy, "toy")
+    solution, answers_file = home.solution / "submitted.py", home.answers["visible"]
+    solution.write_text(solution.read_text().replace("def total(", "def total(  # changed\n    "))
+    before = answers_file.read_text()
+    answers_file.write_text(before.replace("3.5", "4.5", 1))
+    assert answers_file.read_text() != before
+    stale = build(toy, "toy", BuildOptions(check=True, mistakes=False))
+    assert home.stub in stale
     assert answers_file in stale
-    build(copy, "policy_gradient", BuildOptions(mistakes=False))
-    assert build(copy, "policy_gradient", BuildOptions(check=True, mistakes=False)) == []
+    build(toy, "toy", BuildOptions(mistakes=False))
+    assert build(toy, "toy", BuildOptions(check=True, mistakes=False)) == []
 
 
-def test_new_seed_makes_new_hidden_cases_only(copy: Path) -> None:
+def test_new_seed_makes_new_hidden_cases_only(toy: Path) -> None:
     """A new semester gets new hidden numbers, and the students' file stays."""
-    visible = (copy / "solution.json").read_text()
-    path = copy / "tests" / "hidden" / "answers" / "policy_gradient.json"
-    hidden = answers.read_answers(path, "policy_gradient")
-    assert build(copy, "policy_gradient", BuildOptions(seed=77, mistakes=False)) == [path]
-    assert (copy / "solution.json").read_text() == visible
-    renewed = answers.read_answers(path, "policy_gradient")
-    name = "vanilla_large_batch"
-    assert not (renewed.cases[name].inputs["observation"] == hidden.cases[name].inputs["observation"]).any()
+    home = AssignmentFiles(toy, "toy")
+    visible = (toy / "solution.json").read_text()
+    path = home.answers["hidden"]
+    hidden = answers.read_answers(path, "toy")
+    assert build(toy, "toy", BuildOptions(seed=77, mistakes=False)) == [path]
+    assert (toy / "solution.json").read_text() == visible
+    renewed = answers.read_answers(path, "toy")
+    name = "default_scale"
+    assert renewed.cases[name].inputs != hidden.cases[name].inputs
     assert renewed.seed == 77
-    home = AssignmentFiles(copy, "policy_gradient")
     report = grade(home, home.solution, ("hidden",))
     assert report.points == report.max_points
 
@@ -193,12 +191,6 @@ def test_an_authors_slip_is_told_in_a_line(built_toy: Path, tmp_path: Path, file
     (root / file).write_text(text.replace(old, new, 1), encoding="utf-8")
     with pytest.raises(UsageError, match=told):
         build(root, "toy")
-
-
-@pytest.fixture
-def toy(built_toy: Path, tmp_path: Path) -> Path:
-    """A copy of it, to be changed."""
-    return Path(shutil.copytree(built_toy, tmp_path / "toy"))
 
 
 def nudged(path: Path) -> str:
