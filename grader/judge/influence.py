@@ -204,7 +204,7 @@ class _Pair:
 
     def _ask_missing(self, missing: Sequence[tuple[int, int]], there: Sequence[tuple[int, int]]) -> str:
         if len(missing) == len(there):
-            return f"Why does nothing change in {self.target} if {self.source} {'change' if self.rows else 'changes'} a little?"
+            return f"Why does nothing change in {self.target} after a small change of {self.source}?"
         if lags := self._whole_lags(missing, there):
             return f"Why does {self._at_t()} not depend on {self._at_lag(lags[0])}?"
         target, row = missing[0]
@@ -237,7 +237,9 @@ class _Pair:
             if abs(ratio - 1) > CLOSE:
                 return self._ask(self._at_lag(lag), self._at_t(), ratio)
         (target, row), ratio = wrong[0]
-        return self._ask(self._row(row), self._number(target), ratio)
+        same = sum(abs(other - ratio) <= CLOSE * abs(ratio) for _, other in wrong)
+        # The factor of one row among others with factors of their own is made of this row's numbers.
+        return self._ask(self._row(row), self._number(target), ratio, named=same > 1 or len(wrong) == 1)
 
     def _ratios_by_lag(self, pairs: Sequence[tuple[int, int]], ratios: Sequence[float]) -> dict[int, float]:
         """Return by lag how strong the influence is, nothing if that does not depend on the lag alone."""
@@ -253,10 +255,10 @@ class _Pair:
                 return {}
         return middle
 
-    def _ask(self, source: str, target: str, ratio: float) -> str:
+    def _ask(self, source: str, target: str, ratio: float, named: bool = True) -> str:
         """Ask why one moves the other by a wrong factor; a factor that has no name would only confuse."""
-        if (named := self._name_factor(ratio)) is not None:
-            return f"Why does {source} move {target} {format_times(ratio)}{named} as strongly as it should?"
+        if named and (name := self._name_factor(ratio)) is not None:
+            return f"Why does {source} move {target} {format_times(ratio)}{name} as strongly as it should?"
         if ratio < 0:
             return f"Why does {source} move {target} in the wrong direction?"
         return f"Why does {source} move {target} {'more' if ratio > 1 else 'less'} strongly than it should?"

@@ -31,7 +31,12 @@ from tests.kit.examples import examples
 
 pytestmark = pytest.mark.recorded
 
-INPUTS = ("solutions/policy_gradient/mistakes.py",)
+INPUTS = {
+    "test_the_classics_lose_points_and_are_named": ("solutions/policy_gradient/mistakes.py",),
+    "test_two_faults_in_a_function_are_both_told": ("solutions/policy_gradient/mistakes.py",),
+    "test_two_faults_in_one_number_are_both_told": ("solutions/policy_gradient/mistakes.py",),
+    "test_stored_mistakes_hold_no_code_and_nothing_hidden": ("solutions/policy_gradient/mistakes.py",),
+}
 
 SUITES = ("visible", "hidden")
 NO_RESET = """
@@ -102,7 +107,9 @@ def test_an_unknown_mistake_has_no_hint(replaced, graded) -> None:
     body = "return torch.full((rollout_buffer.final_size, 1), 0.123)"
     checks = graded(replaced(get_returns=body), "get_returns", suites=SUITES).checks
     assert {check.mistakes + check.suspects for check in checks} == {()}
-    assert [check.hint for check in checks if check.hint] == ["Why does nothing change in returns if rewards change a little?"]
+    assert [check.hint for check in checks if check.hint] == [
+        "Why does nothing change in returns after a small change of rewards?"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,35 @@ def test_numbers_without_a_relation_are_left_alone(got: Any, loosely: bool) -> N
     assert explain_relation({"x": 2.0}, {"x": 3.0}, loosely) is None  # of one number, any is a multiple
 
 
+@pytest.mark.parametrize(
+    ("expected", "got"),
+    [
+        ([0.0, 1.0, 0.0, 0.0, 0.0], [0.0] * 5),
+        ([1.0, 1.0 + 1e-7, 1.0 - 1e-7, 1.0, 1.0], [0.0, 1.0, 1.0, 1.0, 1.0]),
+        ([0.7, 0.7 + 1e-8, 0.7 - 1e-8], [0.2] * 3),
+    ],
+    ids=["a flag that is missing", "rounded ones, the first missing", "the right ones are the same, too"],
+)
+@pytest.mark.parametrize("loosely", [False, True])
+def test_a_pattern_of_the_right_numbers_is_no_fault(expected: list[float], got: list[float], loosely: bool) -> None:
+    """Catches: "Why is `done` 0 everywhere?" of a flag that is nearly always 0, or "the same everywhere" of what should be."""
+    assert explain_relation({"x": np.array(expected)}, {"x": np.array(got)}, loosely) is None
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "said"),
+    [
+        (np.linspace(0.9, 1, 256), np.full(256, 0.95), "Why is x the same everywhere?"),
+        (np.linspace(0.9, 1, 256), np.linspace(1, 0.9, 256), "Why is x in reverse order?"),
+        (np.eye(4), np.zeros((4, 4)), "Why is x 0 everywhere?"),
+    ],
+    ids=["near each other", "one after the other", "one of many"],
+)
+def test_a_pattern_of_smooth_or_sparse_numbers_is_seen(expected: np.ndarray, got: np.ndarray, said: str) -> None:
+    """Catches: neighbours that are taken for the same number, and a matrix of zeros taken for a flag."""
+    assert explain_relation({"x": expected}, {"x": got}, loosely=said != "Why is x in reverse order?") == said
+
+
 def discount(rewards: np.ndarray, ends: np.ndarray, gamma: float = 0.9) -> np.ndarray:
     returns, future = np.zeros(len(rewards)), 0.0
     for step in reversed(range(len(rewards))):
@@ -127,7 +156,7 @@ ENDS = np.array([False, False, True, False, False, True])
         (lambda rewards, ends: discount(rewards, ends, 0.81), "rewards[t + 1] move x[t] less strongly than it should"),
         (lambda rewards, ends: discount(rewards, ends, 0.0), "x[t] not depend on rewards[t + 1]"),
         (lambda rewards, ends: np.cumsum(rewards), "x[t] not depend on rewards[t + 1]"),
-        (lambda rewards, ends: np.ones(6), "nothing change in x if rewards change a little"),
+        (lambda rewards, ends: np.ones(6), "nothing change in x after a small change of rewards"),
         (lambda rewards, ends: discount(np.roll(rewards, 1), ends), "x[t] not depend on rewards[t + 2]"),
         (without_last, "x[5] not depend on rewards[5]"),
     ],
@@ -142,7 +171,9 @@ def test_what_returns_depend_on(wrong: Callable[..., Any], said: str) -> None:
     [
         (lambda w, a: float((w * a).sum()), "a move x 6 times (there are 6 rows) as strongly as it should"),
         (lambda w, a: float(w[0] * a[0]) / 6, "x not depend on a[1], as it does on other rows"),
-        (lambda w, a: float((w**2 * a).mean()), "a[0] move x 0.5 times as strongly as it should"),
+        (lambda w, a: float((w**2 * a).mean()), "a[0] move x less strongly than it should"),  # other rows have other factors
+        (lambda w, a: float((w * a * [1, 1, 0.5, 0.5, 1, 1]).mean()), "a[2] move x 0.5 times as strongly as it should"),
+        (lambda w, a: float((w * a * [1, 1, 0.5, 1, 1, 1]).mean()), "a[2] move x 0.5 times as strongly as it should"),
         (lambda w, a: float((w * abs(a)).mean()), "a[2] move x in the wrong direction"),
     ],
 )
