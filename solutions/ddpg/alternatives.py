@@ -470,6 +470,35 @@ critic_in_flat_values = altered(
     },
 )
 
+critic_with_a_closure = altered(
+    "DDPGAgent.update_model.critic",
+    {
+        "critic_loss = F.mse_loss(self.critic(state, action), target)\n"
+        "        self.critic_optimizer.zero_grad()\n"
+        "        critic_loss.backward()\n"
+        "        self.critic_optimizer.step()": "def closure():\n"
+        "    self.critic_optimizer.zero_grad()\n"
+        "    loss = F.mse_loss(self.critic(state, action), target)\n"
+        "    loss.backward()\n"
+        "    return loss\n"
+        "critic_loss = self.critic_optimizer.step(closure)",
+    },
+)
+
+actor_with_a_closure = altered(
+    "DDPGAgent.update_model.actor",
+    {
+        "actor_loss = -self.critic(state, self.actor(state)).mean()\n"
+        "        self.actor_optimizer.zero_grad()\n": "def closure():\n"
+        "    self.actor_optimizer.zero_grad()\n"
+        "    loss = -self.critic(state, self.actor(state)).mean()\n"
+        "    loss.backward(inputs=list(self.actor.parameters()))\n"
+        "    return loss\n",
+        "        actor_loss.backward(inputs=list(self.actor.parameters()))\n": "",
+        "self.actor_optimizer.step()": "actor_loss = self.actor_optimizer.step(closure)",
+    },
+)
+
 actor_with_frozen_critic = altered(
     "DDPGAgent.update_model.actor",
     {

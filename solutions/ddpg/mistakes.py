@@ -32,6 +32,13 @@ first_row_left_out = altered(
     hint="What is in row 0 after the very first transition?",
 )
 
+pointer_made_of_the_size = altered(
+    "ReplayBuffer.store",
+    {"self.ptr = (self.ptr + 1) % self.max_size": "self.ptr = min(self.size + 1, self.max_size) % self.max_size"},
+    hint="If the size no longer grows once the buffer is full, which row does `ptr` name from then on?",
+    source="student code",
+)
+
 size_beyond_the_rows = altered(
     "ReplayBuffer.store",
     {"self.size = min(self.size + 1, self.max_size)": "self.size += 1"},
@@ -286,6 +293,13 @@ rows_before_the_pointer = altered(
         "rows = (self.ptr - self.rng.choice(self.size, self.batch_size, replace=False)) % self.max_size"
     },
     hint="Which row does `ptr` name: the last one filled, or the next one to be filled?",
+    source="student code",
+)
+
+next_observations_are_the_observations = altered(
+    "ReplayBuffer.sample_batch",
+    {'"next_obs": self.next_obs_buf[rows],': '"next_obs": self.obs_buf[rows],'},
+    hint="Which array of the buffer do your next observations come from?",
     source="student code",
 )
 
@@ -749,6 +763,13 @@ nothing_new_is_tried = altered(
     source="student code",
 )
 
+only_the_noise_clipped = altered(
+    "DDPGAgent.select_action",
+    {"np.clip(action + self.noise.sample(), -1.0, 1.0)": "action + np.clip(self.noise.sample(), -1.0, 1.0)"},
+    hint="What do you clip: the noise, or the action after the noise is added?",
+    source="student code",
+)
+
 noise_not_clipped = altered(
     "DDPGAgent.select_action",
     {"np.clip(action + self.noise.sample(), -1.0, 1.0)": "action + self.noise.sample()"},
@@ -1027,6 +1048,13 @@ values_in_a_row = altered(
     "DDPGAgent.update_model.critic",
     {"F.mse_loss(self.critic(state, action), target)": "((self.critic(state, action).squeeze() - target) ** 2).mean()"},
     hint="What is the shape of your values, and what is the shape of the target you compare them with?",
+    source="student code",
+)
+
+target_action_in_the_old_state = altered(
+    "DDPGAgent.update_model.critic",
+    {"self.actor_target(next_state)": "self.actor_target(state)"},
+    hint="In which state does the target actor choose the action of y?",
     source="student code",
 )
 
@@ -1775,6 +1803,16 @@ half_the_range = altered(
     "ActionNormalizer",
     {"low + (action + 1.0) * (high - low) / 2, low, high": "low + (action + 1.0) * (high - low) / 2, -1.0, 1.0"},
     hint="What is the largest action that the environment gets?",
+    source="student code",
+)
+
+units_of_the_actor_on_the_way_back = altered(
+    "ActionNormalizer",
+    {
+        "np.clip(2 * (action - low) / (high - low) - 1.0, -1.0, 1.0)": ""
+        "2 * (np.clip(action, -1.0, 1.0) - low) / (high - low) - 1.0"
+    },
+    hint="In which units is the argument of `reverse_action`, and to which range do you clip it?",
     source="student code",
 )
 

@@ -1134,6 +1134,22 @@ dead_ticks_trained_on = altered(
     hint="If the mask is 0, should J or the value loss count the column?",
 )
 
+dead_ticks_trained_on_between_two_cuts = altered(
+    "train_on_rollout.ends",
+    placements={
+        "in the policy": {
+            "J_hat += (played * logprobas_for_actions[:, t]": "J_hat += (logprobas_for_actions[:, t]",
+            "G_t = rewards[:, t] + gamma * G_next": "G_t = rewards[:, t] + gamma * is_not_done[:, t] * G_next",
+        },
+        "in the value loss": {
+            "value_loss += (played * (target - V_t) ** 2)": "value_loss += ((target - V_t) ** 2)",
+            "target = rewards[:, t] + gamma * V_next": "target = rewards[:, t] + gamma * is_not_done[:, t] * V_next",
+        },
+    },
+    hint="If the mask is 0, should J or the value loss count the column?",
+    source="student code",
+)
+
 action_that_never_was = altered(
     "train_on_rollout.ends",
     {"J_hat += (played * logprobas_for_actions[:, t]": "J_hat += (logprobas_for_actions[:, t]"},

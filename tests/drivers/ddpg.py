@@ -72,6 +72,14 @@ class _Plain(utils.PlainAdam):
         given = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
         self.unusual = sorted(name for name, value in given.items() if name in usual and value != usual[name])
 
+    def step(self, closure=None):
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        super().step()
+        return loss
+
     @property
     def rates(self) -> list[float]:
         """The learning rates: as given, unless another one was set afterwards."""
@@ -685,9 +693,10 @@ class RecordingSGD(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure=None):
+        loss = None
         if closure is not None:
             with torch.enable_grad():
-                closure()
+                loss = closure()
         found = [value.grad for value in self.parameters]
         missing = any(gradient is None for gradient in found)
         nothing = CLEARED if self.cleared else UNCONNECTED
@@ -695,6 +704,7 @@ class RecordingSGD(torch.optim.Optimizer):
         for value, gradient in zip(self.parameters, found, strict=True):
             if gradient is not None:
                 value -= self.param_groups[0]["lr"] * gradient
+        return loss
 
 
 class Still(gym.Env):
@@ -1167,22 +1177,23 @@ class StepOrder:
         if "critic" not in self.steps and self.losses:
             self.critic_losses[-1] = self.losses[0]
 
-    def noting(self, name: str, step: Callable[..., Any]) -> Callable[..., None]:
-        def noted(*given: Any, **named: Any) -> None:
+    def noting(self, name: str, step: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*given: Any, **named: Any) -> Any:
             again = "critic" in self.steps and (len(self.losses) > self.known or "actor" in self.steps)
             self.steps.append(name)
             if name == "critic" and again:
                 self.critic_steps_again = True
-                return
+                return None
             before = [value.detach().clone() for value in self.critic.parameters()]
             if name == "critic":
                 self.at_critics_step()
-            step(*given, **named)
+            loss = step(*given, **named)
             if name == "critic":
                 self.critic_losses[-1] = self.losses[-1] if self.losses else None
                 self.known = len(self.losses)
                 if self.critic_moves:
                     move(self.critic, before, self.critic_moves)
+            return loss
 
         return noted
 
@@ -1363,11 +1374,12 @@ def untouched(submitted, obs: np.ndarray, acts: np.ndarray, rews: np.ndarray, ne
     seen: dict[str, list[np.ndarray]] = {}
     step = agent.critic_optimizer.step
 
-    def looking_step(*given: Any, **named: Any) -> None:
-        step(*given, **named)
+    def looking_step(*given: Any, **named: Any) -> Any:
+        loss = step(*given, **named)
         seen.update({name: [to_plain(value) for value in getattr(agent, name).parameters()] for name in names[2:]})
         if not all(np.array_equal(*pair) for name in names[2:] for pair in zip(before[name], seen[name], strict=True)):
             agent.critic_optimizer.step = step  # seen once is enough
+        return loss
 
     agent.critic_optimizer.step = looking_step
     for number_of in range(2):

@@ -688,10 +688,12 @@ def ends(
             continue
         played_on = trainer.all_gradients(tables, with_mask(rollout, game, columns == end))
         nothing_next = trainer.all_gradients(*cut(tables, rollout, game, end + 1, last_reward=end))
+        rewarded = trainer.all_gradients(tables, with_reward(rollout, game, end))
         following = alive[game] & (columns > end + 1)
         for part, name in enumerate(("policy", "value")):
             facts[f"{name}: {AFTER}"].append(same(found[part][game, following], played_on[part][game, following]))
-            facts[f"{name}: {NOT_PLAYED}"].append(same(found[part][game, end], nothing_next[part][game, end]))
+            same_tick = [same(found[part][game, end], then[part][game, end]) for then in (nothing_next, rewarded)]
+            facts[f"{name}: {NOT_PLAYED}"].append(all(same_tick))
         facts[f"policy: {MEAN}"].append(same(found[0][others, end], played_on[0][others, end]))
     # A mask that is 1 where a game has ended would let this be learned, and nothing else.
     never_played = rollout | {"is_not_done": np.zeros_like(is_not_done), "rewards": np.zeros_like(rewards)}
@@ -712,7 +714,7 @@ def ends(
 
 BEFORE = "before an end, all is as if nothing came after it"
 OTHERS = "the other games, until then, are as they would be without it"
-NOT_PLAYED = "where nothing is played, nothing is learned of what comes next"
+NOT_PLAYED = "what is not played counts in neither loss"
 AFTER = "the game that comes next is learned as any other"
 MEAN = "the mean is over all games, also over one that does not play"
 QUIET = "a tick that brings no reward is learned all the same"
@@ -732,6 +734,13 @@ def cut(tables: Tables, rollout: Tables, game: int, column: int, last_reward: in
     values[game, column:] = 0
     rewards[game, column if last_reward is None else last_reward :] = 0
     return tables | {"values": values}, rollout | {"rewards": rewards}
+
+
+def with_reward(rollout: Tables, game: int, column: int) -> Tables:
+    """Return a rollout in which a column of a game, in which it is not played, has a reward all the same."""
+    rewards = rollout["rewards"].copy()
+    rewards[game, column] += 1
+    return rollout | {"rewards": rewards}
 
 
 def same(one: np.ndarray, other: np.ndarray) -> bool:

@@ -16,7 +16,7 @@ POLICY, VALUE, ENTROPY = (
 
 BEFORE = "before an end, all is as if nothing came after it"
 OTHERS = "the other games, until then, are as they would be without it"
-NOT_PLAYED = "where nothing is played, nothing is learned of what comes next"
+NOT_PLAYED = "what is not played counts in neither loss"
 AFTER = "the game that comes next is learned as any other"
 MEAN = "the mean is over all games, also over one that does not play"
 QUIET = "a tick that brings no reward is learned all the same"
