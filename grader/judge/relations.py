@@ -99,7 +99,8 @@ def _relate_place(expected: np.ndarray, got: np.ndarray) -> str | None:
 
 def _is_rare_flag(numbers: np.ndarray) -> bool:
     """Return whether these are flags of which most are 0: others may all be 0 for any reason."""
-    return numbers.ndim == 1 and bool(np.isin(numbers, (0, 1)).all()) and 2 * np.count_nonzero(numbers) < numbers.size
+    flags = numbers.ndim == 1 and np.isin(numbers, (0, 1)).all()
+    return bool(flags and 2 * np.count_nonzero(numbers) < numbers.size)
 
 
 def _count_values(numbers: np.ndarray) -> int:
