@@ -39,7 +39,7 @@ class Verdict:
 
     def __init__(self, text: str, page: str = "") -> None:
         self._text = text
-        self._page = page or f"<pre>{html.escape(text)}</pre>"
+        self._page = page or f'<pre style="word-break: normal; overflow-wrap: anywhere">{html.escape(text)}</pre>'
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": self._text, "text/html": self._page}
@@ -108,6 +108,13 @@ class Child:
         self._errors.seek(0)
         said = self._errors.read().decode("utf-8", "replace").strip()[-MAX_ERROR:]
         return f"The grader ended (exit code {self._process.returncode}); grade again to restart it.\n{said}".strip()
+
+
+class Stopped(KeyboardInterrupt):
+    """The user has interrupted the cell. IPython shows one line in place of a traceback of the kit."""
+
+    def _render_traceback_(self) -> list[str]:
+        return ["Grading was interrupted. Run the cell again to grade."]
 
 
 class ChildEnded(Exception):
@@ -194,7 +201,9 @@ class GradeMagics(Magics):
             verdict = Verdict(str(ended))
         except KeyboardInterrupt:
             self._child.send(interrupt=self._number)
-            raise
+            if shown is not None:
+                shown.update(Verdict(f"interrupted: {said}"))
+            raise Stopped from None
         if shown is None:
             display(verdict)
         else:

@@ -239,8 +239,10 @@ class VisiblePlugin:
             for question in report.questions:
                 mark, word = terminal.describe_outcome(report, question)
                 lines.append(f"{mark} {question.id:<{width}} {terminal.describe_score(question):>7}  {word}")
-            if unwritten := terminal.list_unwritten(report):
-                lines += ["", "Not started:", *(f"  {question.id}: {task}" for question, task in unwritten)]
+            if unfinished := terminal.describe_unfinished(report, terminal.list_unfinished(report)):
+                lines += ["", terminal.TO_WRITE, *unfinished]
+            if untouched := terminal.list_untouched(report):
+                lines += ["", "Not started:", *(f"  {question.id}: {task}" for question, task in untouched)]
             lines += ["", *terminal.make_closing_lines(report)]
             terminalreporter.section(report.title)
             terminalreporter.line(layout.wrap_lines("\n".join(lines), shutil.get_terminal_size().columns))

@@ -135,6 +135,8 @@ class VerdictServer:
         names = {question.id for question in asked}
         # A question that another one needs is shown if it prevents that one from being run.
         shown = {entry.id for entry in report.questions if entry.id in names or entry.outcome is not Outcome.PASSED}
+        if needed := [entry.id for entry in report.questions if entry.id not in shown]:
+            sources = [*sources, f"Graded first, and passed: {', '.join(needed)}."]
         return {"html": page.render_verdict(report, shown, sources), "text": render_text(report, shown, sources)}
 
     def _open(self, name: str | None) -> Grader:
@@ -187,8 +189,8 @@ class VerdictServer:
         differs = [name for name in (*own, *helpers) if saved_own.get(name) != staged.fingerprints.get(name)]
         if there and differs:
             sources.append(
-                f"the graded code of {', '.join(differs)} is not in {file.name}: copy the cells there before you submit "
-                "that file, or save the notebook and submit it."
+                f"The graded code of {', '.join(differs)} is not in {file.name}. Copy the cells there before you submit "
+                "that file, or save the notebook and submit it. To grade the file in place of your cells, restart the kernel."
             )
         return staged, sources
 
@@ -241,13 +243,17 @@ def _read_state(home: AssignmentFiles) -> dict[str, tuple[int, int]]:
 def render_text(report: Report, shown: set[str], sources: Iterable[str]) -> str:
     """Return the verdict on some questions as text, for front ends without HTML."""
     lines = [*sources, *report.remarks]
-    unwritten = {question.id: task for question, task in terminal.list_unwritten(report)}
+    untouched = {question.id: task for question, task in terminal.list_untouched(report)}
+    begun = [question for question in terminal.list_unfinished(report) if question.id in shown]
     for question in report.questions:
-        if question.id in shown:
-            task = f": {unwritten[question.id]}" if question.id in unwritten else ""
-            mark, score = terminal.choose_outcome_mark(question.outcome), terminal.describe_score(question)
-            lines += [f"{mark} {question.id}  {score}  {question.outcome.value}{task}"]
-            lines += terminal.explain_question(report, question)
+        if question.id not in shown:
+            continue
+        task = f": {untouched[question.id]}" if question.id in untouched else ""
+        mark, word = terminal.describe_outcome(report, question)
+        lines += [f"{mark} {question.id}  {terminal.describe_score(question)}  {word}{task}"]
+        lines += [] if question in begun else terminal.explain_question(report, question)
+    if unfinished := terminal.describe_unfinished(report, begun):
+        lines += [terminal.TO_WRITE, *unfinished]
     lines += [*terminal.explain_common_failure(report), *terminal.describe_total(report)]
     return layout.wrap_lines("\n".join(lines), 100)
 

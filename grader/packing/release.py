@@ -122,7 +122,8 @@ FOR_EDITORS = {
 
 NOTEBOOK = """\
 notebook.ipynb explains the method, tries out each function as you write it, and trains. Open it in VS Code, or run
-`pip install notebook`, then `jupyter notebook`. After `%load_ext grader`, `%grade QUESTION` grades the cells that you ran.
+`pip install notebook`, then `jupyter notebook`. After `%load_ext grader`, `%grade QUESTION` grades submitted.py as you
+saved it, or the functions that your cells define, and shows the result below the cell.
 
 """
 

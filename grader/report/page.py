@@ -73,6 +73,7 @@ def describe_page(report: Report, account: Sequence[str] = (), live: str = "") -
         "live": live,
         "verb": verb,
         "following": following,
+        "unfinished": terminal.describe_unfinished(report, terminal.list_unfinished(report)),
         "done": report.final and all(question.outcome is Outcome.PASSED or question.left_out for question in report.questions),
         "bar": draw_points_bar(report),
         "curves": [(check, build_plots(check.curves, check.thresholds)) for check in report.checks if check.curves],
@@ -90,7 +91,9 @@ def render_verdict(report: Report, asked: Collection[str] | None = None, sources
         sources: Lines that say which code was graded.
     """
     questions = [question for question in report.questions if asked is None or question.id in asked]
-    return open_template("verdict.html").render(**_explain(report), questions=questions, sources=sources)
+    begun = [question for question in terminal.list_unfinished(report) if question in questions]
+    unfinished = terminal.describe_unfinished(report, begun)
+    return open_template("verdict.html").render(**_explain(report), questions=questions, unfinished=unfinished, sources=sources)
 
 
 def _explain(report: Report) -> dict[str, object]:
@@ -103,7 +106,8 @@ def _explain(report: Report) -> dict[str, object]:
             question.id: [check for check in report.checks if (check.question, check.outcome) == (question.id, Outcome.PASSED)]
             for question in report.questions
         },
-        "unwritten": {question.id: task for question, task in terminal.list_unwritten(report)},
+        "untouched": {question.id: task for question, task in terminal.list_untouched(report)},
+        "state": {question.id: terminal.describe_outcome(report, question) for question in report.questions},
     }
 
 
@@ -128,6 +132,7 @@ def open_template(name: str, *folders: Path) -> jinja2.Template:
     environment.globals |= {
         "HIDDEN_CHECKS": HIDDEN_CHECKS,
         "ONE_REASON": terminal.ONE_REASON,
+        "TO_WRITE": terminal.TO_WRITE,
         "PARTS": "parts.html",  # shared by both templates
         "PRINTED_LINES": terminal.PRINTED_LINES,
         "RELOAD": markupsafe.Markup(RELOAD),
@@ -275,7 +280,7 @@ def draw_values(table: ValueTable) -> ValuesPicture | None:
             for row, shades in enumerate(table.map)
             for column, shade in enumerate(shades)
         ]
-        caption = "The darker, the larger the difference; row 0 is at the top"
+        caption = "The stronger the color, the larger the difference; row 0 is at the top"
         label = f"A map of where {table.name or 'the values'} differ: {table.summary}"
         return ValuesPicture(label, caption, cells=cells, side=side, height=round(TOP + len(table.map) * side + 4, 2))
     known = [value for curve in table.curves for value in curve if value is not None]

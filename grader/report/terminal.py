@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from grader.report.model import HIDDEN_CHECKS, Cause, CheckResult, Outcome, QuestionResult, Report
 
@@ -61,19 +61,18 @@ def list_sections(report: Report) -> Iterator[tuple[str, list[str], Outcome | No
             yield _heading(first), explain_question(report, first), first.outcome
     if waiting:
         yield "Not run:", [f"  {', '.join(names)}: {reason}" for reason, names in waiting.items()], None
-    untouched = [entry for entry in list_unwritten(report) if not is_unfinished(report, entry[0])]
-    if untouched:
+    if untouched := list_untouched(report):
         yield "Not started:", [f"  {question.id}: {task}" for question, task in untouched], None
 
 
-def describe_unfinished(report: Report, only: QuestionResult | None = None) -> list[str]:
+def describe_unfinished(report: Report, questions: Iterable[QuestionResult] | None = None) -> list[str]:
     """Return a line for each place where code in progress still raises the stub's NotImplementedError, with its questions.
 
     Args:
-        only: The one question to look at.
+        questions: Those to look at; None for all.
     """
     places: dict[str, list[str]] = {}
-    for question in report.questions if only is None else [only]:
+    for question in report.questions if questions is None else questions:
         met = [check for check in report.checks if check.question == question.id and _meets_stub(check)]
         for message in dict.fromkeys(check.message for check in met):
             places.setdefault(message, []).append(question.id)
@@ -90,7 +89,7 @@ def explain_question(report: Report, question: QuestionResult) -> list[str]:
     """Return the explanation of a question that was run and has not passed: its first failure in full, the others by title."""
     failed = list_checks_to_explain(report, question)
     if all(map(_meets_stub, failed)):
-        return describe_unfinished(report, question)
+        return describe_unfinished(report, [question])
     lines, given = _failure(failed[0]), {*failed[0].hint.splitlines()}
     for check in failed[1:]:
         same = " (for the same reason)" if check.message == failed[0].message else ""
@@ -146,8 +145,18 @@ def _meets_stub(check: CheckResult) -> bool:
     return check.unwritten and check.outcome is not Outcome.NOT_RUN  # that is, not begun
 
 
+def list_unfinished(report: Report) -> list[QuestionResult]:
+    """Return the questions that are called unfinished."""
+    return [question for question in report.questions if describe_outcome(report, question) is UNFINISHED]
+
+
+def list_untouched(report: Report) -> list[tuple[QuestionResult, str]]:
+    """Return the questions that nobody has begun, each with its task."""
+    return [entry for entry in list_unwritten(report) if not is_unfinished(report, entry[0])]
+
+
 def list_unwritten(report: Report) -> list[tuple[QuestionResult, str]]:
-    """Return the questions that are still the stub, each with its task."""
+    """Return the questions that are still the stub, or that still raise its error, each with its task."""
     found = []
     for question in report.questions:
         if question.outcome is Outcome.NOT_STARTED:

@@ -23,6 +23,9 @@
 # > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and
 # >   often gives a hint when it recognizes the mistake. The cells here show what your code does;
 # >   `grade.py` says whether it is right.
+# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
+# >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
+# >   defines the function is run, and then its own definition is graded.
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
 # > - You may also define everything in a notebook and submit that notebook.

@@ -27,6 +27,9 @@
 # > - Run `python grade.py --watch` in a terminal next to this notebook. It grades every save. For
 # >   many wrong answers it prints a hint about the likely mistake. The cells here show what your
 # >   code does; `grade.py` checks whether it is correct.
+# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
+# >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
+# >   defines the function is run, and then its own definition is graded.
 # > - The first cell that calls something you have not written yet stops with a
 # >   `NotImplementedError` that says what to write.
 # > - You may also define everything in a notebook and submit that:

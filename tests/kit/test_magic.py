@@ -171,13 +171,33 @@ def test_the_saved_file_is_graded_and_overridden(session: Session) -> None:
     session.run(RIGHT)
     cell = session.run("%grade")
     assert "visible checks: 4/4 points" in cell.text
-    assert "the graded code of total is not in submitted.py" in " ".join(cell.text.split())
+    told = " ".join(cell.text.split())
+    assert "The graded code of total is not in submitted.py." in told
+    assert "To grade the file in place of your cells, restart the kernel." in told
     path.write_text(path.read_text().replace(WRONG, RIGHT))
     assert "does not hold" not in session.run("%grade").text
     path.unlink()
     cell = session.run("%grade total")
     assert "the rest from other cells" in cell.text
     assert "✓ total" in cell.text
+
+
+def test_a_function_in_progress_is_called_unfinished(session: Session) -> None:
+    """Catches: "not started" under a function that somebody is writing, and its task told twice."""
+    path = session.folder / "submitted.py"
+    path.write_text(
+        path.read_text().replace("    raise NotImplementedError", "    begun = 1\n    raise NotImplementedError", 1)
+    )
+    cell = session.run("%grade total")
+    assert "~ total  0/2  unfinished" in cell.text
+    assert cell.text.count("NotImplementedError") == 1
+    assert "~ unfinished" in Parsed(cell.html).text
+
+
+def test_what_is_needed_is_named(session: Session) -> None:
+    """Catches: 4 of 4 points under a question of one point, and nothing that says where they come from."""
+    cell = session.run(f"{RIGHT}\ndef spread(values, scale=1.0):\n    return (max(values) - min(values)) * scale\n%grade both")
+    assert "Graded first, and passed: total, spread." in cell.text
 
 
 def test_where_an_exception_was_raised(session: Session) -> None:
@@ -227,6 +247,9 @@ def test_an_interrupted_cell_leaves_a_grader_that_works(session: Session) -> Non
     """An endless loop that is interrupted must not hold up the next verdict, nor give it its own answer."""
     session.run("%%grade total\ndef total(values):\n    while True: pass", until=LOOPS)
     os.kill(session.manager.provisioner.process.pid, signal.SIGINT)  # type: ignore[union-attr]
+    while (message := session.client.get_iopub_msg(timeout=PATIENCE))["msg_type"] != "error":
+        pass
+    assert message["content"]["traceback"] == ["Grading was interrupted. Run the cell again to grade."]
     while not session.run("print(1)").printed:  # what was sent before it has ended is given up with it
         time.sleep(0.1)
     assert "✓ total" in session.run(f"%%grade total\n{RIGHT}").text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import os
@@ -345,6 +346,10 @@ def test_what_is_begun_comes_first() -> None:
     assert "Not started:\n  Agent.method_1: write it\n\n" in text
     assert "Finish first: Other.method_2" in text
     assert [question.id[-1] for question in terminal.list_open_questions(report)] == ["2", "3", "4", "0", "1"]
+    for shown in (page.render(report), page.render_verdict(report)):
+        told = " ".join(html.unescape(re.sub(r"<style>.*?</style>|<[^>]+>", "", shown, flags=re.DOTALL)).split())
+        assert (told.count("~ unfinished"), told.count("· not started")) == (3, 1)
+        assert f"{terminal.TO_WRITE} line 71 (Other.method_2, Other.method_3): write it line 80 (Other.method_4)" in told
 
 
 @RECORDED
