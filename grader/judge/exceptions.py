@@ -8,6 +8,7 @@ from typing import Any
 
 MAX_OPERANDS = 6
 MAX_TEXT = 100
+MAX_MESSAGE = 4000  # characters that are searched: an honest worker sends no more, and another one could keep a pattern busy
 
 # By a pattern of the message, of any type of exception: the sentence. Groups of the pattern can be used in it.
 MEANINGS: tuple[tuple[str, str], ...] = (
@@ -202,6 +203,24 @@ MEANINGS: tuple[tuple[str, str], ...] = (
         "An LSTM cell needs the pair (h, c) of the memory as its second argument.",
     ),
     (
+        r"\b((?:\w+\.)?\w+)\(\) got an unexpected keyword argument '(\w+)'",
+        "`{0}` has no argument `{1}`: compare the call with the definition. A function of your file must keep all arguments "
+        "of the stub, also **kwargs where the stub has it.",
+    ),
+    (
+        r"Expected input batch_size \((\d+)\) to match target batch_size \((\d+)\)",
+        "Rows of the first argument: {0}; of the second: {1}. Print both shapes. Note that squeeze() also removes the axis of "
+        "rows if the batch has one row.",
+    ),
+    (
+        r"Cannot take a larger sample than population|^Sample larger than population",
+        "The sample is larger than the number of entries: print both before this line.",
+    ),
+    (
+        r"^math domain error|^expected a (?:positive|nonnegative) input",
+        "A function of `math` gets a number for which it is not defined, such as the logarithm of 0 or the root of -1.",
+    ),
+    (
         r"Expected all tensors to be on the same device",
         "Some tensors are on another device: create new ones with device=x.device.",
     ),
@@ -225,7 +244,7 @@ def explain_exception(details: dict[str, Any]) -> str:
     Args:
         details: The details of a reply. They come from a process that runs student code, so do not trust their types.
     """
-    message = str(details.get("message", ""))
+    message = str(details.get("message", ""))[:MAX_MESSAGE]
     lines = [*_explain_unpacking(message, details), *_explain_missing_name(message, details)]
     for pattern, sentence in PATTERNS:
         if found := pattern.search(message):

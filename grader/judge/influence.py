@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isclose
 from typing import Any
 
 import numpy as np
@@ -264,28 +265,25 @@ class _Pair:
         return f"Why does {source} move {target} {'more' if ratio > 1 else 'less'} strongly than it should?"
 
     def _name_factor(self, ratio: float) -> str | None:
-        """Return what a factor is, as a remark: a part of the formula, or the number of rows; "" for a small whole number."""
-
-        def is_close(value: float, told: float = TOLD) -> bool:
-            return abs(ratio - value) <= told * abs(value)
-
-        def is_plain(value: float) -> bool:
-            return any(abs(value - plain) <= CLOSE for plain in (1.0, 0.5, 2.0))
-
-        rows = self.rows[0] if self.rows else 1
-        if rows > 2 and is_close(rows):
-            return f" (there are {rows} rows)"
-        if rows > 2 and is_close(1 / rows):
-            return f" (1/{rows}, and there are {rows} rows)"
-        if any(is_close(number) or is_close(1 / number) for number in (*range(2, SMALL + 1), *range(-SMALL, -1))):
+        """Return a remark on what a factor is: None without a name, "" for two names, or for a whole number or part."""
+        rows, of_formula = self.rows[0] if self.rows else 1, self._name_part(ratio)
+        for value, said in ((rows, f" (there are {rows} rows)"), (1 / rows, f" (1/{rows}, and there are {rows} rows)")):
+            if rows > 2 and isclose(ratio, value, rel_tol=TOLD):
+                return said if of_formula is None else ""
+        size = abs(ratio)
+        if any(isclose(size, value, rel_tol=TOLD) for number in range(2, SMALL + 1) for value in (number, 1 / number)):
             return ""
+        return of_formula
+
+    def _name_part(self, ratio: float) -> str | None:
+        """Return which part of the formula a factor is, as a remark."""
         for name, value in self.factors.items():
             whole = {name: value, f"{name}²": value**2, f"1/{name}": 1 / value, f"1 - {name}": 1 - value, f"-{name}": -value}
-            for said, known in whole.items():
-                if is_close(known) and not is_plain(known):
-                    return f" ({said})"
-            for said, known in {f"half of {name}": value / 2, f"twice {name}": 2 * value}.items():
-                if is_close(known, TOLD_PART) and not is_plain(known):
+            close = {said: known for said, known in whole.items() if isclose(ratio, known, rel_tol=TOLD)}
+            part = {f"half of {name}": value / 2, f"twice {name}": 2 * value}
+            close |= {said: known for said, known in part.items() if isclose(ratio, known, rel_tol=TOLD_PART)}
+            for said, known in close.items():
+                if all(abs(known - plain) > CLOSE for plain in (1.0, 0.5, 2.0)):
                     return f" ({said})"
         return None
 

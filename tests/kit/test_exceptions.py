@@ -134,6 +134,18 @@ COMMON = {
     "maximum with a dimension": ("values.max(dim=0) - 1", "take `.values`", "`values`"),
     "an entry of a truth": ("truth = 1 > 0\n    truth[0]", "This is a single value", "`truth` is True"),
     "an entry of a number": ("array[0][0]", "This is a single value", "`array`"),
+    "an argument that is not there": ("Learner().act(1, window=2)", "`Learner.act` has no argument `window`", ""),
+    "a batch of one row, squeezed": (
+        "torch.nn.functional.nll_loss(torch.zeros(1, 3), torch.tensor(0), reduction='none')",
+        "first argument: 1; of the second: 0.",
+        "",
+    ),
+    "a sample of more than there is": (
+        "np.random.default_rng(0).choice(3, 5, replace=False)",
+        "The sample is larger than the number of entries",
+        "",
+    ),
+    "a logarithm of a negative number": ("import math\n    math.log(1 - 10)", "for which it is not defined", ""),
     "an element of a column": (
         "t = 1\n    rewards[:2] + values[t].expand(3)",
         "do not broadcast",

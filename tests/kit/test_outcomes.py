@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import shutil
 from pathlib import Path
 
@@ -218,6 +219,13 @@ def test_prints_stand_beside_the_failed_check(replaced, graded) -> None:
     assert printed.startswith("my \\x1b[31mnote\n0\n1\n")
     assert printed.endswith("99999\n")
     assert len(printed) < 5000
+
+
+def test_a_warning_names_the_file_alone(replaced, graded) -> None:
+    """Catches: a folder of the grader's in front of the line, which no student can open, and which differs in each report."""
+    body = "import warnings\nwarnings.warn('look here')\nreturn None"
+    printed = graded(replaced(get_returns=body), QUESTION).checks[0].printed
+    assert re.match(r"submitted\.py:\d+: UserWarning: look here\n", printed)
 
 
 def test_not_run_until_what_it_needs_passes(replaced, graded) -> None:

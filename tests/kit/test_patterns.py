@@ -28,10 +28,12 @@ pytestmark = pytest.mark.recorded
 
 INPUTS = {
     "test_a_relation_is_put_into_words": ("grader/judge/relations.py", "grader/judge/influence.py"),
+    "test_a_half_says_nothing_of_an_axis_of_two": ("grader/judge/relations.py", "grader/judge/influence.py"),
     "test_loose_relations_come_last": ("grader/judge/relations.py", "grader/judge/influence.py"),
     "test_numbers_without_a_relation_are_left_alone": ("grader/judge/relations.py", "grader/judge/influence.py"),
     "test_what_returns_depend_on": ("grader/judge/influence.py",),
     "test_what_a_loss_depends_on": ("grader/judge/influence.py",),
+    "test_a_factor_of_two_readings_has_no_name": ("grader/judge/influence.py",),
     "test_environments_are_told_from_time": ("grader/judge/influence.py",),
     "test_right_work_in_other_precision_has_no_pattern": ("grader/judge/influence.py",),
     "test_hostile_answers_say_nothing": ("grader/judge/influence.py",),
@@ -60,6 +62,12 @@ RIGHT = np.array([1.0, -2.0, 4.0, 0.5, 3.0])
 def test_a_relation_is_put_into_words(got: np.ndarray, said: str) -> None:
     """A sum in place of a mean, a sign, rows off by one: nobody has to see it by comparing two columns of numbers."""
     assert explain_relation({"x": RIGHT}, {"x": got}) == said
+
+
+def test_a_half_says_nothing_of_an_axis_of_two() -> None:
+    """Catches: "1/2, and axis 1 has 2 entries" said of half a gradient, which sends a student to look for a mean."""
+    pairs = np.array([[1.0, -2.0], [4.0, 0.5], [3.0, 1.5]])
+    assert explain_relation({"x": pairs}, {"x": pairs / 2}) == "Why is x 0.5 times what it should be, everywhere?"
 
 
 @pytest.mark.parametrize(
@@ -200,6 +208,14 @@ def test_a_factor_has_no_name_by_accident() -> None:
     for factor in (1 - 0.9**5, 0.9 / 2 * 1.007, 0.9**2 / 2):
         said = ask(right, lambda rewards, gamma: factor * right(rewards, gamma), inputs, {"rewards": 1})  # noqa: B023
         assert said == "Why does rewards move x less strongly than it should?"
+
+
+def test_a_factor_of_two_readings_has_no_name() -> None:
+    """Catches: "1/5, and there are 5 rows" said of 1 - γ, which sends a student to look for a mean."""
+    inputs = {"rewards": REWARDS[:5], "gamma": 0.8}
+    right = lambda rewards, gamma: rewards.astype(float)  # noqa: E731
+    said = ask(right, lambda rewards, gamma: (1 - gamma) * right(rewards, gamma), inputs, {"rewards": 1})
+    assert said == "Why does rewards move x 0.2 times as strongly as it should?"
 
 
 def test_a_square_at_its_least_depends_on_its_input() -> None:
