@@ -79,6 +79,7 @@ def find_changed_functions(source: str, variant: str) -> set[str] | None:
     return {name for name in bodies if bodies[name] != others[name]} if outline == other else None
 
 
+@lru_cache(maxsize=4)
 def _split(source: str) -> tuple[str, dict[str, list[str]]]:
     """Return what stands around the bodies of functions, and these by name, without comments and layout."""
     tree = ast.parse(source)

@@ -27,7 +27,6 @@ INPUTS = {
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "authoring.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("## From a module")[2].partition("\n## ")[0]
-OWN_SERVERS = True  # both tests make the same draft: a warm server of the first has lost its folder in the second
 FIGURES = r"\d+ CPU seconds|\d+ files, \d+ kB"
 
 

@@ -57,8 +57,8 @@ class _Warm:
         return bool(self.copies)
 
     def gone(self) -> bool:
-        """Return whether a test has killed it."""
-        return self.sandbox._server is None or self.sandbox._server.poll() is not None
+        """Return whether a test has killed it, or removed the files that its copies read."""
+        return self.sandbox._server is None or self.sandbox._server.poll() is not None or not self.folder.exists()
 
     def close(self) -> None:
         self.sandbox.close()
