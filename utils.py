@@ -859,9 +859,10 @@ class PlainAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure=None):
+        loss = None
         if closure is not None:
             with torch.enable_grad():
-                closure()
+                loss = closure()
         self.time += 1
         moving = [
             (parameter, mean, square)
@@ -869,7 +870,7 @@ class PlainAdam(torch.optim.Optimizer):
             if parameter.grad is not None
         ]
         if not moving:
-            return
+            return loss
         parameters, means, squares = (list(column) for column in zip(*moving, strict=True))
         gradients = [parameter.grad for parameter in parameters]
         if self.max_grad_norm is not None:
@@ -882,6 +883,7 @@ class PlainAdam(torch.optim.Optimizer):
         scale = torch._foreach_sqrt(torch._foreach_div(squares, 1 - beta2**self.time))
         torch._foreach_add_(scale, self.eps)
         torch._foreach_addcdiv_(parameters, means, scale, -self.param_groups[0]["lr"] / (1 - beta1**self.time))
+        return loss
 
 
 class RolloutBuffer:

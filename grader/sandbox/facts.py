@@ -98,6 +98,14 @@ def call_beforehand(call: Callable[[], Any]) -> None:
 _default_rng = np.random.default_rng
 
 
+def loss_of(closure: Callable[[], Any] | None) -> Any:
+    """Return what a closure returns, called with gradients as `torch.optim` does before a step; None without one."""
+    if closure is None:
+        return None
+    with torch.enable_grad():
+        return closure()
+
+
 def seeded_rng(seed: Any = None) -> np.random.Generator:
     """Return NumPy's generator; without a seed, one seeded by the global generator, which has a known state in each call."""
     return _default_rng(np.random.randint(2**31) if seed is None else seed)
