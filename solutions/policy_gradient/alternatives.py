@@ -239,6 +239,31 @@ zero_grad_last = altered(
     {"                optimizer.zero_grad()\n": "", "optimizer.step()": "optimizer.step()\noptimizer.zero_grad()"},
 )
 
+minibatch_in_a_closure = altered(
+    "train_policy_gradient.minibatches",
+    {
+        "loss = actor_loss = get_policy_gradient_loss(**batch)\n"
+        "                actor_losses.append(actor_loss.item())\n"
+        "                if value_net is not None:\n"
+        "                    critic_loss = get_value_net_loss(**batch)\n"
+        "                    critic_losses.append(critic_loss.item())\n"
+        "                    loss = actor_loss + critic_loss_multiplier * critic_loss\n"
+        "                optimizer.zero_grad()\n"
+        "                loss.backward()\n"
+        "                optimizer.step()": "def closure():\n"
+        "    optimizer.zero_grad()\n"
+        "    loss = get_policy_gradient_loss(**batch)\n"
+        "    if value_net is not None:\n"
+        "        critic_loss = get_value_net_loss(**batch)\n"
+        "        critic_losses.append(critic_loss.item())\n"
+        "        loss = loss + critic_loss_multiplier * critic_loss\n"
+        "    loss.backward()\n"
+        "    return loss\n"
+        "total = optimizer.step(closure).item()\n"
+        "actor_losses.append(total if value_net is None else total - critic_loss_multiplier * critic_losses[-1])",
+    },
+)
+
 both_losses_backward_by_themselves = altered(
     "train_policy_gradient.with_critic",
     {

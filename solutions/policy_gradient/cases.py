@@ -129,8 +129,9 @@ def returns_no_future(rng):
 
 @case("returns", question="get_returns", hidden=True)
 def returns_long(rng):
-    """Long enough that powers of the discount, or loops over all pairs, would show; random ends."""
-    return dict(rewards=normal(rng, 300), terminateds=rng.random(300) < 0.05, discount_factor=0.97)
+    """Long enough for powers of the discount, or loops over all pairs, to show; random ends, then 200 rows without any."""
+    early = rng.random(300) * (np.arange(300) < 99)
+    return dict(rewards=normal(rng, 300), terminateds=(early > 0.95) | ends(300, 99), discount_factor=0.97)
 
 
 # get_vanilla_policy_gradient_loss
@@ -538,8 +539,8 @@ def train_minibatches(rng):
 
 @case("train", question="train_policy_gradient.minibatches")
 def train_last_minibatch_of_one(rng):
-    """Nine rows in minibatches of four: the last one has a single row."""
-    return training(rng, [5, 4], rollouts=2, rollouts_before_training=2, training_epochs_per_rollout=2, minibatch_size=4)
+    """Minibatches of four rows. The first collection has three rows, so one minibatch; the second nine, so 4, 4 and 1."""
+    return training(rng, [1, 2, 5, 4], rollouts=4, rollouts_before_training=2, training_epochs_per_rollout=2, minibatch_size=4)
 
 
 @case("train", question="train_policy_gradient.minibatches", hidden=True)

@@ -359,6 +359,31 @@ def vanilla_softmax_over_the_batch(policy, observation, action, return_or_advant
     return -(log_prob.gather(1, action) * return_or_advantage).mean()
 
 
+@mistake(
+    "get_vanilla_policy_gradient_loss",
+    hint="Which axes does squeeze() remove if the batch has one row?",
+    source="student code",
+    form=True,
+)
+def vanilla_squeezes_one_row(policy, observation, action, return_or_advantage, **kwargs):
+    cross_entropy = nn.functional.nll_loss(policy(observation), action.squeeze(), reduction="none")
+    return (cross_entropy.unsqueeze(1) * return_or_advantage).mean()
+
+
+vanilla_every_row_with_every_action = altered(
+    "get_vanilla_policy_gradient_loss",
+    {"policy(observation).gather(1, action)": "policy(observation)[:, action.squeeze(1)]"},
+    hint="Which shape do your log-probabilities have if you index them with [:, ...]?",
+    source="student code",
+)
+
+vanilla_mean_of_the_rows_with_a_return = altered(
+    "get_vanilla_policy_gradient_loss",
+    {"-(log_prob * return_or_advantage).mean()": "-(log_prob * return_or_advantage).sum() / (return_or_advantage != 0).sum()"},
+    hint="By how many rows do you divide if some of the returns are 0?",
+    source="student code",
+)
+
 vanilla_without_logarithm = altered(
     "get_vanilla_policy_gradient_loss",
     {"policy(observation).gather(1, action)": "policy(observation).exp().gather(1, action)"},
@@ -613,6 +638,21 @@ stops_after_a_number_of_steps = altered(
         "observation = next_observation": "observation = next_observation\nif terminated:\n    break",
     },
     hint="What tells you that an episode is over: the environment, or a fixed number of steps?",
+    placements={
+        "after 100": {
+            "while not terminated:": "for _ in range(100):",
+            "observation = next_observation": "observation = next_observation\nif terminated:\n    break",
+        },
+        "after 500": {
+            "while not terminated:": "for _ in range(500):",
+            "observation = next_observation": "observation = next_observation\nif terminated:\n    break",
+        },
+        "after 1000": {
+            "while not terminated:": "for _ in range(1000):",
+            "observation = next_observation": "observation = next_observation\nif terminated:\n    break",
+        },
+    },
+    source="student code",
 )
 
 mean_of_all_rewards = altered(
@@ -1010,6 +1050,16 @@ leftover_rollouts_dropped = altered(
     hint="How many collections of two rollouts do you need for five rollouts?",
 )
 
+last_collection_cut_short = altered(
+    "train_policy_gradient.without_critic",
+    {
+        "collect_rollouts(\n            env, policy, rollouts_before_training,": "collect_rollouts(\n"
+        "            env, policy, min(rollouts_before_training, rollouts - base_rollout),"
+    },
+    hint="`rollouts` is rounded up to whole collections: how many rollouts does your last collection have?",
+    source="student code",
+)
+
 one_rollout_a_collection = altered(
     "train_policy_gradient.without_critic",
     {"env, policy, rollouts_before_training, base_rollout": "env, policy, 1, base_rollout"},
@@ -1356,6 +1406,13 @@ short_minibatch_dropped = altered(
     hint="What happens to the last rows, which do not fill a whole minibatch?",
 )
 
+last_row_in_no_minibatch = altered(
+    "train_policy_gradient.minibatches",
+    {"torch.randperm(rollout_buffer.final_size)": "torch.randperm(max(rollout_buffer.final_size - 1, 1))"},
+    hint="How many rows do the minibatches of one epoch have together?",
+    source="student code",
+)
+
 rows_drawn_with_replacement = altered(
     "train_policy_gradient.minibatches",
     {"torch.randperm(rollout_buffer.final_size)": "torch.randint(rollout_buffer.final_size, (rollout_buffer.final_size,))"},
@@ -1366,6 +1423,13 @@ one_minibatch_an_epoch = altered(
     "train_policy_gradient.minibatches",
     {".split(minibatch_size):": ".split(minibatch_size)[:1]:"},
     hint="How many minibatches does one epoch have?",
+)
+
+minibatches_stay_small = altered(
+    "train_policy_gradient.minibatches",
+    {"for rows in torch": "minibatch_size = min(minibatch_size, rollout_buffer.final_size)\nfor rows in torch"},
+    hint="After a collection with few rows, how many rows do the minibatches of the next collection have?",
+    source="student code",
 )
 
 minibatch_size_ignored = altered(
@@ -1561,6 +1625,18 @@ clipped_in_logarithms = altered(
         "log_ratio = log_prob - old_logits.gather(1, action)\n"
         "ratio = torch.exp(log_ratio)",
         "ratio.clamp(1 - ppo_clip, 1 + ppo_clip)": "log_ratio.clamp(*torch.tensor([-ppo_clip, ppo_clip]).log1p()).exp()",
+    },
+    hint="What is the logarithm of 1 - ppo_clip if ppo_clip is 10?",
+    source="student code",
+)
+
+ppo_clips_between_logarithms = altered(
+    "get_PPO_policy_gradient_loss",
+    {
+        "ratio = torch.exp(log_prob - old_logits.gather(1, action))": "import math\n"
+        "log_ratio = log_prob - old_logits.gather(1, action)\n"
+        "ratio = torch.exp(log_ratio)",
+        "ratio.clamp(1 - ppo_clip, 1 + ppo_clip)": "log_ratio.clamp(math.log(1 - ppo_clip), math.log(1 + ppo_clip)).exp()",
     },
     hint="What is the logarithm of 1 - ppo_clip if ppo_clip is 10?",
     source="student code",

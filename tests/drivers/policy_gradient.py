@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 import utils
-from grader.sandbox.facts import call_beforehand, describe_kind, fake_names, float32, tensor, with_numbers
+from grader.sandbox.facts import call_beforehand, describe_kind, fake_names, float32, loss_of, tensor, with_numbers
 
 PAIR = "a finalized RolloutBuffer and a number"
 UNCONNECTED = "none: the loss is not connected to this parameter"
@@ -391,7 +391,7 @@ class RecordingSGD(torch.optim.Optimizer):
             parameter.grad = None
 
     def step(self, closure=None):
-        run_closure(closure)
+        loss = loss_of(closure)
         lr = self.param_groups[0]["lr"]
         self.steps.append({name: compare_gradients(net.rows.grad, self.due[name]) for name, net in self.networks.items()})
         with torch.no_grad():
@@ -400,6 +400,7 @@ class RecordingSGD(torch.optim.Optimizer):
                 if net.rows.grad is not None:
                     net.rows -= lr * net.rows.grad
                     self.moves[name] -= lr * net.rows.grad
+        return loss
 
 
 def compare_gradients(found: Tensor | None, due: Tensor) -> dict[str, Any]:
@@ -414,13 +415,6 @@ def compare_gradients(found: Tensor | None, due: Tensor) -> dict[str, Any]:
     multiple = float((gradient.double() * due).sum() / due.double().square().sum())
     rest = float((gradient - multiple * due).abs().max()) / size
     return {"arrived": found is not None, "multiple": round(multiple, 4), "rest": round(rest, 4)}
-
-
-def run_closure(closure) -> None:
-    """Do what `torch.optim` does first when `step` is given a closure."""
-    if closure is not None:
-        with torch.enable_grad():
-            closure()
 
 
 class CountingScheduler:
