@@ -628,6 +628,23 @@ step_clips_by_hand = altered(
     },
 )
 
+step_with_a_closure = altered(
+    "PPO.step",
+    {
+        "loss = self.loss(trajectory)\n"
+        "        self.optimizer.zero_grad()\n"
+        "        loss.backward()\n"
+        "        nn.utils.clip_grad_norm_(self.policy.model.parameters(), self.max_grad_norm)\n"
+        "        self.optimizer.step()": "def closure():\n"
+        "    self.optimizer.zero_grad()\n"
+        "    loss = self.loss(trajectory)\n"
+        "    loss.backward()\n"
+        "    nn.utils.clip_grad_norm_(self.policy.model.parameters(), self.max_grad_norm)\n"
+        "    return loss\n"
+        "return self.optimizer.step(closure).item()",
+    },
+)
+
 # anneal_learning_rate
 
 

@@ -235,6 +235,24 @@ biases_of_torch = altered(
 )
 
 
+one_network_left_as_it_was = altered(
+    "Model.layers",
+    {
+        "self.value_net = self._network(obs_dim, 1)": "self.value_net = nn.Sequential(\n"
+        "    nn.Linear(obs_dim, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 1)\n"
+        ")"
+    },
+    hint="Which networks have orthogonal weights and zero biases: both, or only one?",
+    placements={
+        "the policy": {
+            "self.policy_net = self._network(obs_dim, act_dim)": "self.policy_net = nn.Sequential(\n"
+            "    nn.Linear(obs_dim, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, act_dim)\n"
+            ")"
+        }
+    },
+    source="student code",
+)
+
 one_hidden_layer = altered(
     "Model.layers",
     {"layers[0], nn.Tanh(), layers[1], nn.Tanh(), layers[2]": "layers[0], nn.Tanh(), layers[2]"},
@@ -436,6 +454,13 @@ deviation_of_the_first_call = altered(
     hint="The variance changes with every step of the optimizer: which one does your policy use?",
 )
 
+mean_squashed_in_training = altered(
+    "Policy.training",
+    {"Normal(mean, variance.sqrt(), validate": "Normal(torch.tanh(mean), variance.sqrt(), validate"},
+    hint="Is the mean of your distribution the mean that the model returns?",
+    source="student code",
+)
+
 a_number_for_each_dimension = altered(
     "Policy.training",
     {
@@ -616,6 +641,14 @@ log_prob_in_a_column = altered(
 )
 
 
+log_probs_of_one_row_lose_their_axis = altered(
+    "Policy.sampling",
+    {'"log_probs": log_probs.numpy()': '"log_probs": log_probs.squeeze().numpy()'},
+    hint="Which axes does squeeze() remove if the batch has one row?",
+    source="student code",
+    form=True,
+)
+
 log_prob_without_two_pi = altered(
     "Policy.sampling",
     {"torch.log(2 * math.pi * variance)": "torch.log(variance)"},
@@ -638,6 +671,13 @@ far_actions_likelier = altered(
         "0.5 * (noise**2 - torch.log(2 * math.pi * variance)).sum(-1)"
     },
     hint="Is an action far from the mean more likely, or less likely?",
+    source="student code",
+)
+
+log_prob_of_the_mean = altered(
+    "Policy.sampling",
+    {"-0.5 * (noise**2 + torch.log(": "-0.5 * (0 * noise + torch.log("},
+    hint="Is the log-probability that you return that of the sampled action, or that of the mean?",
     source="student code",
 )
 
@@ -1356,6 +1396,16 @@ environments_not_flattened = altered(
 )
 
 
+environments_flattened_to_columns = altered(
+    "TrajectorySampler.get_next",
+    {
+        'key: value if key == "state" else value.reshape(-1, *value.shape[len(steps_and_envs) :])': ""
+        'key: value if key == "state" or len(steps_and_envs) < 2 else value.reshape(np.prod(steps_and_envs), -1)'
+    },
+    hint="Which shape do the rewards `[T, N]` have after you flatten them: `[T·N]`, or `[T·N, 1]`?",
+    source="student code",
+)
+
 environments_flattened_in_two_orders = altered(
     "TrajectorySampler.get_next",
     {
@@ -1495,6 +1545,16 @@ policy_clipped_above_only = altered(
 )
 
 
+policy_smaller_mean = altered(
+    "PPO.policy_loss",
+    {
+        "torch.min(ratio * advantages, clipped_ratio * advantages).mean()": ""
+        "torch.min((ratio * advantages).mean(), (clipped_ratio * advantages).mean())"
+    },
+    hint="Do you take the minimum in each row, or of two means?",
+    source="student code",
+)
+
 policy_own_clip_range = altered(
     "PPO.policy_loss",
     {"ratio.clamp(1 - self.cliprange, 1 + self.cliprange)": "ratio.clamp(0.8, 1.2)"},
@@ -1531,6 +1591,11 @@ policy_ratio_of_every_pair = altered(
     "PPO.policy_loss",
     {"torch.exp(log_probs - ": "torch.exp(log_probs[:, None] - "},
     hint="What shape does your ratio have?",
+    placements={
+        "the old ones in a column": {
+            'torch.as_tensor(trajectory["log_probs"])': 'torch.as_tensor(trajectory["log_probs"])[:, None]'
+        }
+    },
     source="student code",
 )
 
@@ -1792,6 +1857,13 @@ norm_is_the_sum_of_norms = altered(
 )
 
 
+clipped_to_the_clip_range = altered(
+    "PPO.step",
+    {"parameters(), self.max_grad_norm)": "parameters(), self.cliprange)"},
+    hint="Which argument of PPO limits the gradient norm?",
+    source="student code",
+)
+
 own_max_grad_norm = altered(
     "PPO.step",
     {"parameters(), self.max_grad_norm)": "parameters(), 0.5)"},
@@ -1879,15 +1951,22 @@ rate_below_zero = altered(
 rate_rises = altered(
     "anneal_learning_rate",
     {"max(1 - interactions / total_interactions, 0.0)": "min(interactions / total_interactions, 1.0)"},
-    hint="What is your learning rate at the beginning, and what is it at the end?",
+    hint="What is your learning rate at the beginning, half-way, and at the end?",
 )
 
 rate_constant = altered(
     "anneal_learning_rate",
     {"max(1 - interactions / total_interactions, 0.0)": "1.0"},
-    hint="What is your learning rate at the beginning, and what is it at the end?",
+    hint="What is your learning rate at the beginning, half-way, and at the end?",
 )
 
+
+rate_in_whole_numbers = altered(
+    "anneal_learning_rate",
+    {"interactions / total_interactions": "interactions // total_interactions"},
+    hint="What is your learning rate half-way: does it change before the last interaction?",
+    source="student code",
+)
 
 rate_squared = altered(
     "anneal_learning_rate",

@@ -25,7 +25,16 @@ from torch import Tensor, nn
 from torch.distributions import Independent, MultivariateNormal, Normal
 
 import utils
-from grader.sandbox.facts import HIDDEN, MAX_CURVE, call_beforehand, describe_kind, largest_correlation, tensor, to_plain
+from grader.sandbox.facts import (
+    HIDDEN,
+    MAX_CURVE,
+    call_beforehand,
+    describe_kind,
+    largest_correlation,
+    loss_of,
+    tensor,
+    to_plain,
+)
 from runners import BootstrapTruncated, EnvRunner
 from trained_policy import evaluate, load_policy
 
@@ -921,9 +930,7 @@ class RecordingSGD(torch.optim.Optimizer):
             parameter.grad = None
 
     def step(self, closure=None):
-        if closure is not None:
-            with torch.enable_grad():
-                closure()
+        loss = loss_of(closure)
         self.gradients.append(
             {name: UNCONNECTED if value.grad is None else to_plain(value.grad) for name, value in self.names.items()}
         )
@@ -931,6 +938,7 @@ class RecordingSGD(torch.optim.Optimizer):
             for parameter in self.names.values():
                 if parameter.grad is not None:
                     parameter -= self.param_groups[0]["lr"] * parameter.grad
+        return loss
 
 
 class Slopes(nn.Module):
@@ -1122,7 +1130,7 @@ def looked_at_act(result: Any, inputs: Any, act_dim: int, training: bool) -> str
 
 
 def looked_at_loss(result: Any, *given: Any) -> str:
-    return unusable(result, (), True) or ("" if result.requires_grad else "the loss has no gradient")
+    return unusable(result, (), True)  # without a gradient, it moves no parameters, and the other loss may still move its own
 
 
 class Watched:
