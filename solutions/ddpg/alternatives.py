@@ -394,6 +394,11 @@ action_with_early_returns = altered(
     },
 )
 
+random_action_as_wide_as_the_memory = altered(
+    "DDPGAgent.select_action",
+    {"len(self.noise.mu)": "self.memory.acts_buf.shape[1]"},
+)
+
 # DDPGAgent.step
 
 step_with_names = altered(

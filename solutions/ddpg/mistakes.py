@@ -45,6 +45,20 @@ size_beyond_the_rows = altered(
     hint="How many rows can be filled at most, and what does `len` return after one more transition?",
 )
 
+size_made_of_the_pointer = altered(
+    "ReplayBuffer.store",
+    {"self.size = min(self.size + 1, self.max_size)": "self.size = max(self.size, self.ptr)"},
+    hint="What is `ptr` right after the last row is filled, and what does `size` become then?",
+    source="student code",
+)
+
+length_is_the_pointer = altered(
+    "ReplayBuffer.store",
+    {"return self.size": "return self.ptr"},
+    hint="What does `len` return when `ptr` is back at 0?",
+    source="student code",
+)
+
 observations_exchanged = altered(
     "ReplayBuffer.store",
     {
@@ -555,6 +569,28 @@ critic_begins_as_torch_does = altered(
         "        nn.init.uniform_(self.out.bias, -init_w, init_w)\n": "",
     },
     hint="How large are the first values of your critic, and what is `init_w` for?",
+)
+
+critic_bias_as_torch_does = altered(
+    "Critic",
+    {"        nn.init.uniform_(self.out.bias, -init_w, init_w)\n": ""},
+    hint="Which parameters does the last layer of your critic have besides its weights, and how large are they at first?",
+    source="student code",
+)
+
+critic_bounds_without_the_upper_one = altered(
+    "Critic",
+    {
+        "nn.init.uniform_(self.out.weight, -init_w, init_w)": "nn.init.uniform_(self.out.weight, -init_w)",
+        "nn.init.uniform_(self.out.bias, -init_w, init_w)": "nn.init.uniform_(self.out.bias, -init_w)",
+    },
+    hint="Which lower and upper bounds do you pass to uniform_, and what is its default for the upper one?",
+    placements={
+        "of the weights alone": {
+            "nn.init.uniform_(self.out.weight, -init_w, init_w)": "nn.init.uniform_(self.out.weight, -init_w)"
+        }
+    },
+    source="student code",
 )
 
 critic_made_for_the_pendulum = altered(
@@ -1769,6 +1805,12 @@ range_of_the_first_dimension = altered(
         "np.clip(2 * (action - low[0]) / (high[0] - low[0]) - 1.0, -1.0, 1.0)",
     },
     hint="If one dimension goes from -1 to 1 and another from 0 to 10, what does your wrapper do with the second?",
+    placements={
+        "on the way there alone": {
+            "np.clip(low + (action + 1.0) * (high - low) / 2, low, high)": ""
+            "np.clip(low[0] + (action + 1.0) * (high[0] - low[0]) / 2, low[0], high[0])"
+        }
+    },
 )
 
 only_multiplied = altered(

@@ -33,6 +33,7 @@ from grader.sandbox.facts import (
     fake_names,
     float32,
     largest_correlation,
+    loss_of,
     quietly,
     seeded_rng,
     share_parameters,
@@ -71,14 +72,6 @@ class _Plain(utils.PlainAdam):
         given = {"weight_decay": self.decay} | dict(zip(usual, others, strict=False)) | named
         given = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
         self.unusual = sorted(name for name, value in given.items() if name in usual and value != usual[name])
-
-    def step(self, closure=None):
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
-        super().step()
-        return loss
 
     @property
     def rates(self) -> list[float]:
@@ -644,16 +637,21 @@ class KnownNoise:
 
 
 class KnownMemory:
-    """A fake `ReplayBuffer`: it keeps everything, and a batch is all there is."""
+    """A fake `ReplayBuffer`: it keeps everything, and a batch is all there is. Its arrays show the rows so far."""
 
     # As in KnownNoise.
     max_size: Any = None
     batch_size: Any = None
     rows: Any = None
+    given: Any = None
+    given_besides: Any = None
+    widths: Any = None
 
     def __init__(self, obs_dim: int, size: int, batch_size: int = 32, *others: Any, **named: Any) -> None:
         self.given = [obs_dim, size, batch_size]
         self.given_besides = [value for value in (*others, *named.values()) if isinstance(value, (int, np.integer))]
+        width = named.get("act_dim", self.given_besides[0] if self.given_besides else 1)
+        self.widths = {"obs": [obs_dim], "next_obs": [obs_dim], "acts": [width]}
         self.rows = {name: [] for name in NAMES}
         self.max_size, self.batch_size = size, batch_size
 
@@ -664,6 +662,16 @@ class KnownMemory:
 
     def sample_batch(self) -> dict[str, np.ndarray]:
         return {name: np.array(values, np.float32) for name, values in self.rows.items()}
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        """Return an array of a `ReplayBuffer`, with the rows so far; not called where the agent has set one."""
+        for kind, array in ARRAY_OF.items():
+            if name == array:
+                filled = np.zeros((self.max_size, *self.widths.get(kind, [])), np.float32)
+                for row, value in enumerate(self.rows[kind]):
+                    filled[row % self.max_size] = value
+                return filled
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __len__(self) -> int:
         return len(self.rows["rews"])
@@ -693,10 +701,7 @@ class RecordingSGD(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure=None):
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+        loss = loss_of(closure)
         found = [value.grad for value in self.parameters]
         missing = any(gradient is None for gradient in found)
         nothing = CLEARED if self.cleared else UNCONNECTED
@@ -790,7 +795,7 @@ def new_agent(submitted, env: Any, flat: bool | None = None, **options: Any) -> 
         if getattr(agent, name, None) is not network:
             put(agent, name, network)
     record_steps(agent)
-    put(agent, "memory", classes["ReplayBuffer"](obs_dim, 50, given["batch_size"]))
+    put(agent, "memory", classes["ReplayBuffer"](obs_dim, 50, given["batch_size"], act_dim))
     put(agent, "noise", classes["OUNoise"](act_dim))
     for name, value in {"transition": [], "total_step": 0, "is_test": False}.items():
         put(agent, name, value)
@@ -1051,7 +1056,7 @@ def memory_with(submitted, rows: dict[str, np.ndarray], own: bool) -> Any:
     """Return a memory that holds a batch: the submission's own buffer, or a fake."""
     count, obs_dim, act_dim = len(rows["rews"]), rows["obs"].shape[1], rows["acts"].shape[1]
     own = own and not (count == 1 and loses_axes(submitted, obs_dim, act_dim))
-    memory = new_buffer(submitted, obs_dim, count, count, act_dim) if own else KnownMemory(obs_dim, count, count)
+    memory = new_buffer(submitted, obs_dim, count, count, act_dim) if own else KnownMemory(obs_dim, count, count, act_dim)
     store_all(memory, rows)
     return memory
 
