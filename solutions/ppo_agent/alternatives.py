@@ -824,3 +824,19 @@ update_with_the_other_deviation = altered(
     "PPOAgent.update",
     {"advantage.std(correction=0) + 1e-8": "advantage.std() + 1e-8"},
 )
+
+update_with_a_closure = altered(
+    "PPOAgent.update",
+    {
+        "policy_loss, value_loss = self.policy_loss(batch), self.value_loss(batch)\n"
+        "                self.optimizer.zero_grad()\n"
+        "                (policy_loss + value_loss).backward()\n"
+        "                self.optimizer.step()\n"
+        "                losses.append([policy_loss.item(), value_loss.item()])": "def closure():\n"
+        "    self.optimizer.zero_grad()\n"
+        "    both = torch.stack([self.policy_loss(batch), self.value_loss(batch)])\n"
+        "    both.sum().backward()\n"
+        "    return both\n"
+        "losses.append(self.optimizer.step(closure).tolist())",
+    },
+)

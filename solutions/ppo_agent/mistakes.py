@@ -615,6 +615,13 @@ sample_with_a_variance = altered(
     source="student code",
 )
 
+noise_never_negative = altered(
+    "IndependentGaussianProcess.sample",
+    {"self.rng.standard_normal(mu.shape, dtype": "self.rng.random(mu.shape, dtype"},
+    hint="Which mean and which standard deviation does your noise have?",
+    source="student code",
+)
+
 one_noise_for_all_rows = altered(
     "IndependentGaussianProcess.sample",
     {"self.rng.standard_normal(mu.shape,": "self.rng.standard_normal(self.n,"},
@@ -780,6 +787,16 @@ density_as_a_mean = altered(
     "IndependentGaussianProcess.get_dist",
     {"log_sigma).sum(dim=-1, keepdim=True) - 0.5 * self.n": "log_sigma).mean(dim=-1, keepdim=True) - 0.5"},
     hint="How do you combine the probabilities of independent events, and how their logarithms?",
+    source="student code",
+)
+
+sigma_of_all_rows = altered(
+    "IndependentGaussianProcess.get_dist",
+    {
+        "-(0.5 * deviation**2 + log_sigma).sum(dim=-1, keepdim=True) -": ""
+        "-(0.5 * deviation**2).sum(dim=-1, keepdim=True) - log_sigma.sum() -"
+    },
+    hint="Over which axes do you sum log σ: over the dimensions of one action, or over the whole batch?",
     source="student code",
 )
 
@@ -984,6 +1001,13 @@ sigma_returned_for_its_logarithm = altered(
     source="student code",
 )
 
+log_sigma_detached = altered(
+    "Actor",
+    {"self.log_sigma.expand_as(mu)": "self.log_sigma.detach().expand_as(mu)"},
+    hint="Does a gradient flow from the log_sigma that you return to the parameter?",
+    source="student code",
+)
+
 one_state_loses_its_axis = altered(
     "Actor",
     {"return mu, self.log_sigma.expand_as(mu)": "return mu.squeeze(0), self.log_sigma.expand_as(mu)"},
@@ -1006,7 +1030,7 @@ one_hidden_layer_twice = altered(
         "            nn.ReLU(),\n"
         "            nn.Linear(16, n),"
     },
-    hint="How many objects of the class nn.Linear does your actor have?",
+    hint="How often does your actor use each of its layers?",
     source="student code",
 )
 
@@ -2094,6 +2118,17 @@ normalized_in_the_minibatch = altered(
     source="student code",
 )
 
+episodes_normalized_apart = altered(
+    "PPOAgent.update",
+    {
+        'data["advantage"] = (advantage - advantage.mean()) / (advantage.std(correction=0) + 1e-8)': ""
+        'parts = [episode["advantage"] for episode in self.episodes]\n'
+        'data["advantage"] = torch.cat([(one - one.mean()) / (one.std(correction=0) + 1e-8) for one in parts])',
+    },
+    hint="Over which steps do you take the mean: those of all episodes together, or those of each episode?",
+    source="student code",
+)
+
 targets_normalized_as_well = altered(
     "PPOAgent.update",
     {
@@ -2161,6 +2196,26 @@ actions_not_shuffled = altered(
         'batch["action"] = data["action"][: len(rows)]'
     },
     hint="Do row 3 of the states and row 3 of the actions come from the same step?",
+    source="student code",
+)
+
+advantages_not_shuffled = altered(
+    "PPOAgent.update",
+    {
+        "for rows in shuffled.split(self.batch_size):": "begin = 0\nfor rows in shuffled.split(self.batch_size):",
+        "batch = {name: values[rows] for name, values in data.items()}": ""
+        "batch = {name: values[rows] for name, values in data.items()}\n"
+        'batch["advantage"] = data["advantage"][begin : begin + len(rows)]\n'
+        "begin += len(rows)",
+    },
+    hint="Do row 3 of the states and row 3 of the advantages come from the same step?",
+    placements={
+        "the first rows": {
+            "batch = {name: values[rows] for name, values in data.items()}": ""
+            "batch = {name: values[rows] for name, values in data.items()}\n"
+            'batch["advantage"] = data["advantage"][: len(rows)]'
+        }
+    },
     source="student code",
 )
 

@@ -28,6 +28,7 @@ from grader.sandbox.facts import (
     fake_names,
     float32,
     largest_correlation,
+    loss_of,
     quietly,
     seeded_rng,
     share_parameters,
@@ -689,10 +690,9 @@ class RecordingSGD(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure=None):
-        if closure is not None:
-            with torch.enable_grad():
-                closure()
+        loss = loss_of(closure)
         self.steps.append({name: None if value.grad is None else to_plain(value.grad) for name, value in self.tables.items()})
+        return loss
 
 
 def stand_ins(submitted) -> dict[str, type]:
