@@ -363,7 +363,6 @@ def vanilla_softmax_over_the_batch(policy, observation, action, return_or_advant
     "get_vanilla_policy_gradient_loss",
     hint="Which axes does squeeze() remove if the batch has one row?",
     source="student code",
-    form=True,
 )
 def vanilla_squeezes_one_row(policy, observation, action, return_or_advantage, **kwargs):
     cross_entropy = nn.functional.nll_loss(policy(observation), action.squeeze(), reduction="none")

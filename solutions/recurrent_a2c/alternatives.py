@@ -704,3 +704,14 @@ step_by_autograd = altered(
         "return loss.detach().numpy()": "return np.array(loss.tolist())",
     },
 )
+
+step_with_a_closure = altered(
+    "train_on_rollout.step",
+    {
+        "opt.zero_grad()\n    loss.backward()\n    opt.step()": "def closure():\n"
+        "    opt.zero_grad()\n"
+        "    loss.backward()\n"
+        "    return loss\n"
+        "loss = opt.step(closure)",
+    },
+)

@@ -149,7 +149,7 @@ def losses_by_hand(rng):
 
 @case("losses", question="train_on_rollout.policy")
 def losses_without_ends(rng):
-    return both(rng, 6, 6)
+    return both(rng, 6, 8)
 
 
 @case("losses", question="train_on_rollout.policy", nudges={"rewards": 2, "values": 2})

@@ -1141,6 +1141,10 @@ dead_ticks_trained_on_between_two_cuts = altered(
             "J_hat += (played * logprobas_for_actions[:, t]": "J_hat += (logprobas_for_actions[:, t]",
             "G_t = rewards[:, t] + gamma * G_next": "G_t = rewards[:, t] + gamma * is_not_done[:, t] * G_next",
         },
+        "in the policy, with a return of 0": {
+            "J_hat += (played * logprobas_for_actions[:, t]": "J_hat += (logprobas_for_actions[:, t]",
+            "G_t = rewards[:, t] + gamma * G_next": "G_t = is_not_done[:, t] * (rewards[:, t] + gamma * G_next)",
+        },
         "in the value loss": {
             "value_loss += (played * (target - V_t) ** 2)": "value_loss += ((target - V_t) ** 2)",
             "target = rewards[:, t] + gamma * V_next": "target = rewards[:, t] + gamma * is_not_done[:, t] * V_next",

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 import trained_agent
 import utils
 from env_pool import EnvPool
-from grader.sandbox.facts import call_beforehand, describe_kind, find_input, float32, to_number, to_plain
+from grader.sandbox.facts import call_beforehand, describe_kind, find_input, float32, loss_of, to_number, to_plain
 
 
 class Unused(torch.optim.Optimizer):
@@ -53,8 +53,7 @@ class Unused(torch.optim.Optimizer):
             parameter.grad = None
 
     def step(self, closure=None):
-        if self.other is not None:
-            self.other.step(closure)
+        return None if self.other is None else self.other.step(closure)
 
 
 for _name in ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"):
@@ -408,9 +407,7 @@ class CountingSGD(torch.optim.Optimizer):
             parameter.grad = None
 
     def step(self, closure=None):
-        if closure is not None:
-            with torch.enable_grad():
-                closure()
+        loss = loss_of(closure)
         self.steps.append(
             {name: NO_GRADIENT if value.grad is None else to_plain(value.grad) for name, value in self.parameters.items()}
         )
@@ -418,6 +415,7 @@ class CountingSGD(torch.optim.Optimizer):
             for parameter in self.parameters.values():
                 if parameter.grad is not None:
                     parameter -= self.param_groups[0]["lr"] * parameter.grad
+        return loss
 
 
 def own_agent(submitted) -> nn.Module:
@@ -697,10 +695,12 @@ def ends(
         facts[f"policy: {MEAN}"].append(same(found[0][others, end], played_on[0][others, end]))
     # A mask that is 1 where a game has ended would let this be learned, and nothing else.
     never_played = rollout | {"is_not_done": np.zeros_like(is_not_done), "rewards": np.zeros_like(rewards)}
-    raised = tables | {"values": values + (columns == columns[-1])}
-    by_values = zip(trainer.all_gradients(tables, never_played), trainer.all_gradients(raised, never_played), strict=True)
-    for name, (one, other) in zip(("policy", "value"), by_values, strict=True):
-        facts[f"{name}: {NOT_PLAYED}"].append(same(one[:, :-1], other[:, :-1]))
+    unplayed = trainer.all_gradients(tables, never_played)
+    # The value of a frame that is not played may itself be trained to be 0.
+    higher = {"policy": values + 1 + (columns == columns[-1]), "value": values + (columns == columns[-1])}
+    for part, (name, raised) in enumerate(higher.items()):
+        moved = trainer.all_gradients(tables | {"values": raised}, never_played)
+        facts[f"{name}: {NOT_PLAYED}"].append(same(unplayed[part][:, :-1], moved[part][:, :-1]))
     # A small reward in place of none changes little.
     quiet = alive & (rewards == 0) & (columns < columns[-1])
     almost = trainer.all_gradients(tables, rollout | {"rewards": rewards + np.float32(1e-3) * quiet})
