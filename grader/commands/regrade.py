@@ -20,6 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--policy", type=Path, metavar="FILE", help="only recompute the scores by this policy; runs nothing")
     about = "only recompute the scores with these points, comments and answers by hand; runs nothing"
     parser.add_argument("--adjustments", type=Path, metavar="FILE", help=about)
+    about = "with --policy or --adjustments: only show whose score would change, and why; write nothing"
+    parser.add_argument("--preview", action="store_true", help=about)
     add_compared(parser)
     about = "make the new outcomes count; without it, only show whose points would change"
     parser.add_argument("--apply", action="store_true", help=about)
@@ -35,20 +37,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(root: Path, options: argparse.Namespace) -> int:
     """Return 0, 2 if an unproven suite would be applied, or 3 if a submission was not graded."""
-    from grader.assignment import AssignmentFiles, UsageError
+    from grader.assignment import AssignmentFiles
     from grader.course.earlier import read_compared
     from grader.course.regrade import Regrade, undo
+    from grader.course.rescore import preview_rescoring
     from grader.course.results import ResultsFolder
     from grader.course.summary import write_class_results
 
-    files = [f"--{name}" for name in ("policy", "adjustments", "earlier", "known") if getattr(options, name)]
-    apart = [*files, *(f"--{name}" for name in ("undo", "apply") if getattr(options, name))]
-    if len(apart) > max(len(files), 1):
-        raise UsageError(f"{' and '.join(apart)} cannot be combined: keep one of them")
-    unused = [f"--{name}".replace("_", "-") for name in ("never_lower", "unproven") if getattr(options, name)]
-    if unused and not options.apply:
-        raise UsageError(f"{' and '.join(unused)} have no effect without --apply: add --apply")
+    files = _list_files(options)
     folder = ResultsFolder(options.folder)
+    if options.preview:
+        for line in preview_rescoring(folder, options.policy, options.adjustments):
+            print_line(line)
+        return GRADED
     home = AssignmentFiles(root, folder.course().assignment.name)
     if files or options.undo:
         rules, anew = (options.policy, options.adjustments), bool(options.earlier or options.known)
@@ -74,6 +75,29 @@ def run(root: Path, options: argparse.Namespace) -> int:
     else:
         print_line("nothing changed yet: scores and pages are as before; add --apply, or --apply --never-lower")
     return end_class(failed)
+
+
+def _list_files(options: argparse.Namespace) -> list[str]:
+    """Return the options that name a file to score or compare by.
+
+    Raises:
+        UsageError: If options do not go together.
+    """
+    from grader.assignment import UsageError
+
+    files = [f"--{name}" for name in ("policy", "adjustments", "earlier", "known") if getattr(options, name)]
+    apart = [*files, *(f"--{name}" for name in ("undo", "apply") if getattr(options, name))]
+    if len(apart) > max(len(files), 1):
+        raise UsageError(f"{' and '.join(apart)} cannot be combined: keep one of them")
+    unused = [f"--{name}".replace("_", "-") for name in ("never_lower", "unproven") if getattr(options, name)]
+    if unused and not options.apply:
+        raise UsageError(f"{' and '.join(unused)} have no effect without --apply: add --apply")
+    if options.preview and (options.earlier or options.known or not files):
+        raise UsageError(
+            "--preview shows the effect of --policy or --adjustments: add one of them, and nothing else. Corrected checks have "
+            "a preview already: `regrade` without --apply"
+        )
+    return files
 
 
 def _require_proof(again: Regrade, workers: int) -> None:

@@ -6,12 +6,14 @@ import difflib
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import BaseModel
 
 from grader.assignment import UsageError
 from grader.course import adjustments as by_hand
 from grader.course.gradebook import GRADEBOOKS, write_gradebooks
+from grader.course.policy import Policy
 from grader.course.results import Course, ResultsFolder
 from grader.course.rules import RuleFiles, read_rule_files
 from grader.course.scoring import Score, ScoreStep, find_unscored, find_unscored_students, identify_student, score_class
@@ -59,19 +61,46 @@ class ScoreChange(BaseModel):
     why: tuple[str, ...]
 
 
-def rescore(
-    folder: ResultsFolder, file: Path | None = None, output: Path | None = None, adjustments: Path | None = None
-) -> list[ScoreChange]:
+class Rescoring(NamedTuple):
+    """New scores of a class, before anything is written.
+
+    Attributes:
+        scores: The new scores.
+        changes: The students whose score differs from the stored one.
+        rules: The texts by which the scores are made.
+        policy: What the policy among them says.
+        is_first: Whether the class has no stored scores yet.
+    """
+
+    course: Course
+    scores: list[Score]
+    changes: list[ScoreChange]
+    rules: RuleFiles
+    policy: Policy
+    is_first: bool
+
+
+def rescore(folder: ResultsFolder, file: Path | None = None, adjustments: Path | None = None) -> list[ScoreChange]:
     """Score the class by a policy and adjustments, write the scores, and return the students whose score changed.
 
     This writes scores.json, the gradebooks, and exact copies of the rules: policy.toml with the table
-    of extensions that it names, and adjustments.csv. Replaced scores go to scores-history/. The new
-    scores are compared with the stored ones; if there are none yet, with those by the previous rules,
-    or with plain points.
+    of extensions that it names, and adjustments.csv. Replaced scores go to scores-history/.
+
+    Args and Raises: See `compute_scores`.
+    """
+    found = compute_scores(folder, file, adjustments)
+    write_scores(folder.path, found)
+    return found.changes
+
+
+def compute_scores(folder: ResultsFolder, file: Path | None = None, adjustments: Path | None = None) -> Rescoring:
+    """Return the scores of the class by a policy and adjustments; write nothing.
+
+    The new scores are compared with the stored ones; if there are none yet, with those by the previous
+    rules, or with plain points.
 
     Args:
         file: The policy; None for the policy.toml of the class, if it has one.
-        output: A folder to write to; the class's folder then stays unchanged.
         adjustments: The adjustments; None for the adjustments.csv of the class, if it has one.
 
     Raises:
@@ -83,7 +112,6 @@ def rescore(
     source, source_rows = file or own, adjustments or own_rows
     rules = read_rule_files(file or _existing(own), adjustments or _existing(own_rows))
     policy, rows = rules.parse_policy(str(source)), rules.parse_adjustments(str(source_rows))
-    extensions = policy.late.extensions_file if policy.late else ""
     by_hand.require_known_questions(course, rows, str(source_rows))
     old = read_scores(folder)
     new = score_class(course, results, policy, rows)
@@ -99,45 +127,62 @@ def rescore(
     except UsageError:
         between = ruled = []  # they name a question or a file that no longer exists, so the causes cannot be distinguished
     changes = _changes(old.scores if old else between, between, ruled, new)
-    target = output or folder.path
-    whole = ScoresFile(assignment=course.assignment.name, scores=new, **rules._asdict()).model_dump_json(indent=1) + "\n"
-    _keep(target, whole)
-    write_gradebooks(target, course, new, policy.canvas_column)
-    if extensions:
-        write_atomically(target / extensions, rules.extensions)
-    for name, text in ((POLICY, rules.policy), (by_hand.NAME, rules.adjustments)):
-        if text or (target / name).is_file():
-            write_atomically(target / name, text)
+    return Rescoring(course, new, changes, rules, policy, old is None)
+
+
+def write_scores(target: Path, found: Rescoring) -> list[str]:
+    """Write scores, gradebooks and rules to the folder of the class, and return the names of these files."""
+    rules = found.rules
+    whole = ScoresFile(assignment=found.course.assignment.name, scores=found.scores, **rules._asdict())
+    text = whole.model_dump_json(indent=1) + "\n"
+    _keep(target, text)
+    write_gradebooks(target, found.course, found.scores, found.policy.canvas_column)
+    extensions = [found.policy.late.extensions_file] if found.policy.late and found.policy.late.extensions_file else []
+    for name in extensions:
+        write_atomically(target / name, rules.extensions)
+    ruled = [(POLICY, rules.policy), (by_hand.NAME, rules.adjustments)]
+    for name, content in ruled:
+        if content or (target / name).is_file():
+            write_atomically(target / name, content)
     # Last, because it contains its rules: if this is interrupted before, the old scores stay with the old rules.
-    write_atomically(target / SCORES, whole)
-    return changes
+    write_atomically(target / SCORES, text)
+    return [SCORES, *GRADEBOOKS, *(name for name, _ in ruled if (target / name).is_file()), *extensions]
 
 
-def rescore_and_report(
-    folder: ResultsFolder, file: Path | None = None, output: Path | None = None, adjustments: Path | None = None
-) -> Iterator[str]:
+def rescore_and_report(folder: ResultsFolder, file: Path | None = None, adjustments: Path | None = None) -> Iterator[str]:
     """Score the class as `rescore` does, and yield the lines to print."""
-    is_first = not ((output or folder.path) / SCORES).is_file()
-    changes = rescore(folder, file, output, adjustments)
-    target = output or folder.path
-    new = ScoresFile.model_validate_json((target / SCORES).read_bytes())
+    found = compute_scores(folder, file, adjustments)
+    names = write_scores(folder.path, found)
+    yield from describe_rescoring(found)
+    yield f"wrote {', '.join(names)} to {folder.path}"
+
+
+def preview_rescoring(folder: ResultsFolder, file: Path | None = None, adjustments: Path | None = None) -> Iterator[str]:
+    """Yield what `rescore_and_report` would say of the new scores, and write nothing."""
+    yield from describe_rescoring(compute_scores(folder, file, adjustments))
+    yield "nothing changed yet: scores and pages are as before; leave out --preview to apply this"
+
+
+def describe_rescoring(found: Rescoring) -> Iterator[str]:
+    """Yield whose scores change and why, how many rise and fall, who has none, and whom the rules misspell."""
+    scores, changes = found.scores, found.changes
     for change in changes:
         yield f"{change.who} ({change.entry}): {_points(change.before)} -> {_points(change.after)}"
         yield from (f"    {line}" for line in change.why)
-    yield (
-        f"{len(new.scores)} scores computed"
-        if is_first and not changes
-        else f"{len(changes)} of {len(new.scores)} scores changed"
-    )
+    if found.is_first and not changes:
+        yield f"{len(scores)} scores computed"
+    else:
+        moves = [one.after - one.before for one in changes if one.before is not None and one.after is not None]
+        parts = [f"{sum(move > 0 for move in moves)} rise", f"{sum(move < 0 for move in moves)} fall"] if moves else []
+        yield f"{len(changes)} of {len(scores)} scores changed" + (f": {', '.join(parts)}" if parts else "")
     for status in ("pending", "not final"):
-        if waiting := [one.entry for one in new.scores if one.status == status]:
+        if waiting := [one.entry for one in scores if one.status == status]:
             some = ", ".join(waiting[:5]) + (", ..." if len(waiting) > 5 else "")
             yield f"{len(waiting)} without points ({status}): {some}; run `course` again, then `regrade`"
-    course, policy = folder.course(), new.rules.parse_policy(str(target / SCORES))
-    known = [name for one in new.scores for name in (one.student.email, one.student.sid) if name]
+    known = [name for one in scores for name in (one.student.email, one.student.sid) if name]
     unknown = {
-        "the policy": find_unscored_students(course, new.scores, policy),
-        by_hand.NAME: find_unscored(course, new.scores, (row.student for row in new.rules.parse_adjustments())),
+        "the policy": find_unscored_students(found.course, scores, found.policy),
+        by_hand.NAME: find_unscored(found.course, scores, (row.student for row in found.rules.parse_adjustments())),
     }
     for what, students in unknown.items():
         if students:
@@ -146,10 +191,6 @@ def rescore_and_report(
                 f"{what} names students without a score: {named}; check the spelling. "
                 "The id of a submission is valid only while that submission counts"
             )
-    names = [SCORES, *GRADEBOOKS, *(name for name in (POLICY, by_hand.NAME) if (target / name).is_file())]
-    if policy.late and policy.late.extensions_file:
-        names.append(policy.late.extensions_file)
-    yield f"wrote {', '.join(names)} to {target}"
 
 
 def read_scores(folder: ResultsFolder) -> ScoresFile | None:

@@ -174,13 +174,19 @@ class ResultsFolder:
 
 
 def _share_equal_parts(part: Any, pool: dict[Any, Any]) -> Any:
-    """Return a part of a result, with each text and each table cell that `pool` holds replaced by the one in it.
+    """Return a part of a result, with each text, table cell and number of points that `pool` holds replaced by the one in it.
 
-    A class of 3,000 holds each title, id and right answer 3,000 times, and for each check a set with the names of its fields.
+    A class of 3,000 holds each title, id and right answer 3,000 times, and for each check the names of its fields twice.
+    Nobody may change a part: another result may hold it too.
     """
     if isinstance(part, BaseModel):
+        # The attributes of a plain object are a dict that shares its keys with those of others of its class.
+        if type(part) not in pool:
+            pool[type(part)] = type("Attributes", (), {})
+        attributes = pool[type(part)]()
         for name, value in part.__dict__.items():
-            part.__dict__[name] = _share_equal_parts(value, pool)
+            setattr(attributes, name, _share_equal_parts(value, pool))
+        object.__setattr__(part, "__dict__", attributes.__dict__)
         names = frozenset(part.model_fields_set)
         object.__setattr__(part, "__pydantic_fields_set__", pool.setdefault(names, set(names)))
     elif isinstance(part, (list, tuple)) and part and isinstance(part[0], BaseModel):
@@ -189,8 +195,10 @@ def _share_equal_parts(part: Any, pool: dict[Any, Any]) -> Any:
     elif type(part) is tuple and part and type(part[0]) in (str, tuple):
         parts = tuple(_share_equal_parts(one, pool) for one in part)
         return pool.setdefault(parts, parts) if all(type(one) is str for one in parts) else parts
-    elif type(part) is str:  # and no word of an enumeration, which is equal to its text
+    elif type(part) is str or (type(part) is float and part.is_integer()):  # and no word of an enumeration: it equals its text
         return pool.setdefault(part, part)
+    elif type(part) is dict and not part:
+        return pool.setdefault(dict, part)
     return part
 
 

@@ -248,8 +248,12 @@ def take_shard(entries: Sequence[WorklistEntry], number: int, count: int) -> lis
 def list_ungraded_entries(job: GradingJob, entries: Sequence[WorklistEntry]) -> list[WorklistEntry]:
     """Return the entries without a result, or on which the grader itself failed."""
     folder = ResultsFolder(job.folder)
-    done = {entry.id: folder.read(entry.id, job.key(entry)) for entry in entries}
-    return [entry for entry in entries if (result := done[entry.id]) is None or result.status == "failed"]
+
+    def is_ungraded(entry: WorklistEntry) -> bool:  # one result at a time: those of 3,000 take a gigabyte as they are read
+        result = folder.read(entry.id, job.key(entry))
+        return result is None or result.status == "failed"
+
+    return [entry for entry in entries if is_ungraded(entry)]
 
 
 @dataclass

@@ -57,7 +57,7 @@ def write_class_results(
             that it remembers.
     """
     course = folder.course()
-    yield from rescore.rescore_and_report(folder, policy, adjustments=adjustments)
+    yield from rescore.rescore_and_report(folder, policy, adjustments)
     code = collect_code(home, course, folder.path)
     if compared is not None:
         remember_compared(folder, compared)

@@ -24,10 +24,9 @@ def find_questions(assignment: Assignment, words: Iterable[str]) -> list[str]:
         if not named:
             near = difflib.get_close_matches(word.lower(), {part.lower() for one in ids for part in (one, *one.split("."))}, 1)
             meant = [one for one in ids if near and _has_parts(one, near[0])]
-            raise UsageError(
-                f"there is no question {word!r}; "
-                + (f"did you mean {' or '.join(meant)}?" if meant else f"there are: {', '.join(ids)}")
-            )
+            missing = f"{word} is an option, not a question" if word.startswith("-") else f"there is no question {word!r}"
+            instead = f"did you mean {' or '.join(meant)}?" if meant else f"there are: {', '.join(ids)}"
+            raise UsageError(f"{missing}; {instead}")
         found |= dict.fromkeys(named)
     return list(found)
 

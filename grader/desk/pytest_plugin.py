@@ -241,8 +241,8 @@ class VisiblePlugin:
                 lines.append(f"{mark} {question.id:<{width}} {terminal.describe_score(question):>7}  {word}")
             if unfinished := terminal.describe_unfinished(report, terminal.list_unfinished(report)):
                 lines += ["", terminal.TO_WRITE, *unfinished]
-            if untouched := terminal.list_untouched(report):
-                lines += ["", "Not started:", *(f"  {question.id}: {task}" for question, task in untouched)]
+            if untouched := terminal.describe_untouched(report):
+                lines += ["", terminal.NOT_STARTED, *untouched]
             lines += ["", *terminal.make_closing_lines(report)]
             terminalreporter.section(report.title)
             terminalreporter.line(layout.wrap_lines("\n".join(lines), shutil.get_terminal_size().columns))

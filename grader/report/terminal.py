@@ -20,6 +20,7 @@ STYLES = {
 PRINTED_LINES = 12
 ONE_REASON = "Nothing could be graded, for one reason:"
 TO_WRITE = "When you have written one of these parts, delete the stub's NotImplementedError in it:"
+NOT_STARTED = "Not started:"
 STUB = re.compile(r"(?P<place>.+?) still raises the stub's NotImplementedError.*? \((?P<task>.*)\)", re.DOTALL)
 
 
@@ -61,8 +62,8 @@ def list_sections(report: Report) -> Iterator[tuple[str, list[str], Outcome | No
             yield _heading(first), explain_question(report, first), first.outcome
     if waiting:
         yield "Not run:", [f"  {', '.join(names)}: {reason}" for reason, names in waiting.items()], None
-    if untouched := list_untouched(report):
-        yield "Not started:", [f"  {question.id}: {task}" for question, task in untouched], None
+    if untouched := describe_untouched(report):
+        yield NOT_STARTED, untouched, None
 
 
 def describe_unfinished(report: Report, questions: Iterable[QuestionResult] | None = None) -> list[str]:
@@ -153,6 +154,11 @@ def list_unfinished(report: Report) -> list[QuestionResult]:
 def list_untouched(report: Report) -> list[tuple[QuestionResult, str]]:
     """Return the questions that nobody has begun, each with its task."""
     return [entry for entry in list_unwritten(report) if not is_unfinished(report, entry[0])]
+
+
+def describe_untouched(report: Report) -> list[str]:
+    """Return a line for each question that nobody has begun, with its task."""
+    return [f"  {question.id}: {task}" for question, task in list_untouched(report)]
 
 
 def list_unwritten(report: Report) -> list[tuple[QuestionResult, str]]:

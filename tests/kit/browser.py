@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.patience import PATIENCE
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 MEASURE = """<!doctype html><title>?</title><iframe style="border: 0; width: {width}px; height: 800px" srcdoc="{page}"></iframe>
@@ -39,7 +41,7 @@ def measure_width(page: str, width: int, folder: Path) -> int:
     command = [CHROMIUM, "--headless", "--disable-gpu", "--no-sandbox", f"--user-data-dir={folder / 'profile'}"]
     command += ["--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update"]
     command += ["--disable-sync", "--window-size=1500,900", "--dump-dom", path.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     title = re.search(r"<title>(.*?)</title>", done.stdout)
     assert title, done.stderr
     whole, right, headings = map(int, title[1].split(","))

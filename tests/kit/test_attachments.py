@@ -27,6 +27,7 @@ from grader.proof.verify import ProofOptions, verify
 from grader.report import page, terminal
 from grader.report.model import CheckResult, LeaderboardEntry, Outcome, Report
 from grader.sandbox.places import make_temporary_folder
+from tests.kit.patience import PATIENCE
 from tests.kit.test_gradescope import check_contract
 
 pytestmark = pytest.mark.recorded
@@ -318,7 +319,7 @@ def test_refused_with_a_remark(grader: Grader, folder: Path, handed: Callable[[P
 
 def test_a_new_policy_is_a_save(grader: Grader, folder: Path) -> None:
     """Watch mode grades again when training has written what it scores."""
-    seen, end = threading.Event(), time.monotonic() + 60
+    seen, end = threading.Event(), time.monotonic() + PATIENCE
     saves = _Saves(folder / "submitted.py", grader.home.assignment, seen.set)
     try:
         for size in range(10**6):  # watching begins some time after it was asked for

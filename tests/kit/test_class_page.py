@@ -438,6 +438,7 @@ def test_the_page_shows_what_was_counted() -> None:
         "8 29 %",
         "1 submission still to come",
         "The grader failed on 1 submission",
+        "Nothing could be graded of 2 submissions: why",
         "5 minus one first, 21 % of those who tried Is it one?",
         "minus one or 1 other like it",
         "3 second : fails 2 checks It does d. · It does e. hidden got 7",
@@ -498,7 +499,10 @@ def test_partners_read_nothing_of_each_other(tmp_path: Path) -> None:
     pages = {path.stem: path.read_text(encoding="utf-8") for path in (tmp_path / "students").iterdir()}
     assert sorted(pages) == ["team", "team~1", "team~2"]
     assert [name for name, page in pages.items() if "a hearing" in page] == ["team~2"]
-    assert "Score: 10 of 10 points" in pages["team~1"]
+    assert '<p class="points">Score: 10 of 10 points</p>' in pages["team~1"]
+    assert "<title>6 of 10 points:" in pages["team~2"], "the tab names the score, not the points of the checks"
+    assert "How the score came about" in pages["team~2"]
+    assert "How the score came about" not in pages["team"]
     assert "Score: 6 of 10 points" in pages["team~2"]
     assert "Score: on a separate page" in pages["team"]
     same = summary.explain_scores(first, scoring.score_class(first, made.results, policy.parse_policy("", "p")))

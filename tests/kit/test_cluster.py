@@ -19,6 +19,7 @@ import pytest
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course import cluster, hosting, run
 from grader.course.results import Course, ResultsFolder
+from tests.kit.patience import PATIENCE
 
 INPUTS = {
     "*": ("command:course", "grader/course/host.py", "grader/judge/*.py", "grader/sandbox/*.py"),
@@ -45,7 +46,7 @@ def class_of_24(built_toy: Path, tmp_path: Path) -> Path:
 
 def address_in(about: Path) -> str:
     """Return the scheduler's address once its file holds all of it: Dask makes the file first and writes it afterwards."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while True:
         try:
             return json.loads(about.read_text())["address"]
@@ -96,7 +97,7 @@ def test_a_worker_is_killed_and_nothing_is_lost(built_toy: Path, class_of_24: Pa
     killed: list[int] = []
     counts: list[int] = []
     with dask(tmp_path, 2) as address, distributed.Client(address, set_as_default=False) as client:
-        client.wait_for_workers(2, timeout=120)
+        client.wait_for_workers(2, timeout=PATIENCE)
 
         def kill(standing: run.RunProgress) -> None:
             counts.append(standing.done)
@@ -107,7 +108,7 @@ def test_a_worker_is_killed_and_nothing_is_lost(built_toy: Path, class_of_24: Pa
                 os.kill(killed[0], signal.SIGKILL)
 
         standing = cluster.grade_on_cluster(job, job.course.entries, address, 1, kill)
-        client.wait_for_workers(2, timeout=120)  # Dask has started another one
+        client.wait_for_workers(2, timeout=PATIENCE)  # Dask has started another one
         loaded = client.run(lambda: sorted(__import__("sys").modules))
     assert killed
     assert counts[0] < 24
@@ -211,7 +212,7 @@ def test_a_scheduler_that_is_not_there_is_told_in_a_line(class_of_24: Path, tmp_
     )
     asked = ["course", "policy_gradient", str(class_of_24), "-o", str(tmp_path / "out"), "--scheduler", "tcp://127.0.0.1:9"]
     command = [sys.executable, "-c", impatient, *asked]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("error: there is no Dask scheduler at tcp://127.0.0.1:9")
     assert done.stderr.count("\n") == 1

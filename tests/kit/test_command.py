@@ -16,6 +16,7 @@ import pytest
 from grader.assignment import AssignmentFiles, list_assignments
 from grader.desk.asked import find_questions
 from tests.kit.copies import copy_assignment
+from tests.kit.patience import PATIENCE
 
 pytestmark = pytest.mark.recorded
 
@@ -38,7 +39,7 @@ SOLUTION = "solutions/policy_gradient/submitted.py"
 
 
 def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, timeout=PATIENCE)
 
 
 def test_grade_py_on_the_stub() -> None:
@@ -185,12 +186,12 @@ def test_stopped_by_ctrl_c(tmp_path: Path, replaced) -> None:
             env=environment,
             preexec_fn=heed_interrupts,
         )
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE
         while not (tmp_path / "r.json").exists() and time.monotonic() < until:
             time.sleep(0.01)
         time.sleep(0.5)
         process.send_signal(number)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE)
         assert (process.returncode, out) == (130, "")
         assert "stopped" in err
         assert list((tmp_path / "tmp").iterdir()) == []

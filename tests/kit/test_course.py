@@ -18,6 +18,7 @@ from grader.course.regrade import Moves, summarize_moves
 from grader.course.results import ResultsFolder
 from grader.judge.run import Grader
 from grader.sandbox.places import make_temporary_folder
+from tests.kit.patience import PATIENCE
 from tests.kit.toy_class import BAD, DIES_AFTER_THREE, HOOK, KIT, SOLUTION, SUBMISSIONS, Class, grade_class, outcomes
 
 pytestmark = pytest.mark.recorded
@@ -199,7 +200,7 @@ def test_only_a_corrected_check_is_run(graded_class: Class, tmp_path: Path) -> N
     corrected(part.root, test_three="assert True", test_many="assert 1 == 1")
     again = ("regrade", str(part.folder), "--workers", "2", "--apply", "--unproven")
     process = part.start(*again, script=HOOK + DIES_AFTER_THREE + KIT, MARKS=str(tmp_path))
-    process.communicate(timeout=90)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == -signal.SIGKILL
     assert sorted(part.results()) == sorted(before), "the class's results are still there"
     printed = part.run(*again)

@@ -15,6 +15,7 @@ import pytest
 
 from grader.course.results import SubmissionResult
 from grader.sandbox.places import make_temporary_folder
+from tests.kit.patience import PATIENCE
 from tests.kit.toy_class import BAD, DIES_AFTER_THREE, HOOK, KIT, SUBMISSIONS, Class, grade_class, outcomes
 
 INPUTS = (
@@ -103,7 +104,7 @@ def test_killed_and_resumed(graded_class: Class, tmp_path: Path, temporary: Path
     """After SIGKILL no process goes on, every result is whole, the next run does the rest, and totals are those of one run."""
     part = graded_class.copy(tmp_path, results=False)
     process = part.start(*part.words(), script=HOOK + DIES_AFTER_THREE + KIT, MARKS=str(tmp_path), TMPDIR=str(temporary))
-    process.communicate(timeout=90)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == -signal.SIGKILL
     assert gone(temporary, part.root)
     done = {name: time for name, time in part.files().items() if not name.startswith(".")}
@@ -124,11 +125,11 @@ def test_stopped(graded_class: Class, tmp_path: Path, temporary: Path, number: i
     """Ctrl-C and a scheduler's SIGTERM end with 130, and leave no process and no folder."""
     part = graded_class.copy(tmp_path, results=False)
     process = part.start(*part.words(), TMPDIR=str(temporary))
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while not list(part.folder.glob("results/*.json")) and time.monotonic() < until:
         time.sleep(0.02)
     process.send_signal(number)
-    _, errors = process.communicate(timeout=90)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
     assert gone(temporary, part.root)
@@ -136,7 +137,7 @@ def test_stopped(graded_class: Class, tmp_path: Path, temporary: Path, number: i
     assert not list(part.folder.glob("results/.*"))
 
 
-def marked(folder: Path, pattern: str, seconds: float = 60.0) -> int:
+def marked(folder: Path, pattern: str, seconds: float = PATIENCE) -> int:
     """Return the process id in the name of the first mark that fits."""
     until = time.monotonic() + seconds
     while not (found := list(folder.glob(pattern))) and time.monotonic() < until:
@@ -155,7 +156,7 @@ def test_stopped_while_workers_start(graded_class: Class, tmp_path: Path, tempor
     os.kill(worker, signal.SIGTERM)
     time.sleep(0.5)
     process.send_signal(signal.SIGTERM)
-    _, errors = process.communicate(timeout=90)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors) == (130, "stopped: unfinished work does not count\n")
     assert gone(temporary, part.root)
     assert list(temporary.iterdir()) == []
@@ -168,7 +169,7 @@ def test_a_worker_is_stopped_after_its_last_line(graded_class: Class, tmp_path: 
     part = graded_class.copy(tmp_path, results=False)
     process = part.start(*part.words("--shard", "1/4"), script=HOOK + SLOW_WORKERS + KIT, MARKS=str(tmp_path))
     os.kill(marked(tmp_path, "ends-*"), signal.SIGTERM)
-    _, errors = process.communicate(timeout=90)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
     assert len(part.results()) == 3

@@ -6,7 +6,7 @@ import csv
 import io
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -30,7 +30,11 @@ from tests.kit.examples import examples
 
 pytestmark = pytest.mark.recorded
 
-INPUTS = ("docs/policy.md",)
+INPUTS = {
+    "*": ("docs/policy.md",),
+    "test_preview": ("command:regrade",),
+    "test_preview_of_nothing": ("command:regrade",),
+}
 
 UTC = timezone.utc
 ASSIGNMENT = Assignment.model_validate(
@@ -911,19 +915,27 @@ def test_ended_before_the_scores_were_written(folder: ResultsFolder, monkeypatch
     assert len(list((folder.path / rescore.HISTORY).iterdir())) == 1
 
 
-def test_a_folder_for_trying(folder: ResultsFolder, tmp_path: Path) -> None:
-    """With another folder to write to, the class's own stays as it is."""
+def test_preview(folder: ResultsFolder, command_line: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    """Catches: a preview that writes something, or says something other than what then happens."""
     rescore.rescore(folder)
-    before = contents(folder.path)
-    rescore.rescore(folder, policy_file(folder, LATE), tmp_path / "what-if")
+    before, file = contents(folder.path), policy_file(folder, LATE)
+    assert command_line("regrade", str(folder.path), "--policy", str(file), "--preview") == 0
+    *said, last = capsys.readouterr().out.splitlines()
     assert contents(folder.path) == before
-    assert set(contents(tmp_path / "what-if")) == {
-        "scores.json",
-        "policy.toml",
-        "gradebook.csv",
-        "gradescope.csv",
-        "canvas.csv",
-    }
+    assert last == "nothing changed yet: scores and pages are as before; leave out --preview to apply this"
+    *told, _ = rescore.rescore_and_report(folder, file)
+    assert said == told
+    assert contents(folder.path) != before
+
+
+@pytest.mark.parametrize("more", [(), ("--undo",), ("--apply",), ("--earlier", "class")])
+def test_preview_of_nothing(
+    folder: ResultsFolder, command_line: Callable[..., int], capsys: pytest.CaptureFixture[str], more: tuple[str, ...]
+) -> None:
+    """Catches: --preview without rules to preview, which would otherwise run submissions or undo something."""
+    rescore.rescore(folder)
+    assert command_line("regrade", str(folder.path), "--preview", *more) == 2
+    assert "--preview shows the effect of --policy or --adjustments: add one of them" in capsys.readouterr().err
 
 
 def test_lines_for_a_terminal(folder: ResultsFolder) -> None:
@@ -934,7 +946,7 @@ def test_lines_for_a_terminal(folder: ResultsFolder) -> None:
         "Bob (submission_2): 19 -> 17.1",
         "    the policy changed",
         "    + submitted 1 day late; 10 % of the points off per day (-1.9)",
-        "1 of 3 scores changed",
+        "1 of 3 scores changed: 0 rise, 1 fall",
         "1 without points (pending): submission_3; run `course` again, then `regrade`",
         "the policy names students without a score: bbo@x.edu (do you mean bob@x.edu?); check the spelling. "
         "The id of a submission is valid only while that submission counts",

@@ -19,6 +19,7 @@ import pytest
 
 from grader.assignment import Question, QuestionPoints
 from grader.desk.code_places import find_code_places
+from tests.kit.patience import PATIENCE
 
 pytestmark = pytest.mark.recorded
 
@@ -41,7 +42,7 @@ sys.exit(student.main(sys.argv[1:]))
 def debug(question: str, path: Path, keys: str = "", *more: str) -> subprocess.CompletedProcess[str]:
     """Run --debug with the keys coming from a pipe."""
     command = [sys.executable, "grade.py", "policy_gradient", "--debug", question, "--submission", str(path), *more]
-    return subprocess.run(command, cwd=ROOT, input=keys, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=ROOT, input=keys, capture_output=True, text=True, timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def toy(built_toy: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedPr
         path = root / "mine.py"
         path.write_text(text)
         command = [sys.executable, "-c", TOY, str(root), "--debug", question, "--submission", str(path), *more]
-        return subprocess.run(command, cwd=ROOT, input=keys, capture_output=True, text=True, timeout=120)
+        return subprocess.run(command, cwd=ROOT, input=keys, capture_output=True, text=True, timeout=PATIENCE)
 
     return run
 
@@ -81,7 +82,7 @@ class Terminal:
         os.close(slave)
         self.screen = ""
 
-    def until(self, text: str, seconds: float = 60.0) -> str:
+    def until(self, text: str, seconds: float = PATIENCE) -> str:
         """Return what is printed from now on until this text comes; fails if it does not."""
         began, end = len(self.screen), time.monotonic() + seconds
         while text not in self.screen[began:]:
@@ -441,7 +442,7 @@ def test_a_check_without_a_stored_case() -> None:
 def test_usage_errors(arguments: list[str], words: str) -> None:
     """What makes no sense is told in a line that says what to do, not half done."""
     command = [sys.executable, "grade.py", "policy_gradient", *arguments]
-    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr

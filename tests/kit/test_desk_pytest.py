@@ -20,6 +20,7 @@ from grader.assignment import AssignmentFiles
 from grader.desk import visible
 from grader.desk.pytest_plugin import is_debugger_attached
 from grader.packing.release import collect_student_files
+from tests.kit.patience import PATIENCE
 
 pytestmark = pytest.mark.recorded
 
@@ -88,7 +89,13 @@ def run(folder: Path) -> Run:
             (folder / "submitted.py").write_text(text)
         command = [sys.executable, "-m", "pytest"] if module else [str(Path(sys.executable).with_name("pytest"))]
         return subprocess.run(
-            [*command, *arguments], cwd=folder, env=environment(**more), input=keys, capture_output=True, text=True, timeout=120
+            [*command, *arguments],
+            cwd=folder,
+            env=environment(**more),
+            input=keys,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
         )
 
     return start
@@ -222,7 +229,7 @@ def test_collecting_is_cheap_and_shows_titles(folder: Path) -> None:
         "print(code, {'torch', 'submitted', 'drivers', 'grader.sandbox.forked', 'grader.desk.debug'} & sys.modules.keys())\n"
     )
     command = [sys.executable, "-c", script]
-    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout.endswith("0 set()\n")
     assert "<Function test_three>\n          1.5 - 2 + 4 is 3.5." in done.stdout
 
@@ -232,7 +239,7 @@ def test_wherever_pytest_is_started(unpacked: Path) -> None:
     (unpacked / "submitted.py").write_text(RIGHT)
     for place, path in ((unpacked.parent, "toy"), (unpacked.parent, "."), (unpacked / "tests" / "visible", ".")):
         command = [str(Path(sys.executable).with_name("pytest")), path, "-p", "no:cacheprovider"]
-        done = subprocess.run(command, cwd=place, env=environment(), capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, cwd=place, env=environment(), capture_output=True, text=True, timeout=PATIENCE)
         assert "4 passed" in done.stdout, done.stdout + done.stderr
 
 
@@ -247,7 +254,7 @@ def test_checks_of_this_repository() -> None:
         "tail or clipped_value",
         "--collect-only",
     ]
-    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=PATIENCE)
     assert "2/53 tests collected" in done.stdout, done.stdout + done.stderr
 
 
@@ -347,7 +354,7 @@ class DebugAdapter:
             self.process = subprocess.Popen(
                 [*command, "-m", "pytest", *arguments], cwd=folder, env=environment(), stdout=output, stderr=subprocess.STDOUT
             )
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while True:
             try:
                 self.connection = socket.create_connection(("127.0.0.1", port), 60)

@@ -21,6 +21,7 @@ from grader.judge.compare import drop_large_arrays
 from grader.judge.student import Comparison, LastCall
 from grader.report.model import CheckResult, Outcome
 from grader.sandbox.wire import TensorArray
+from tests.kit.patience import PATIENCE
 
 pytestmark = pytest.mark.recorded
 
@@ -32,7 +33,7 @@ SOLUTION = ROOT / "solutions" / "policy_gradient" / "submitted.py"
 
 def run(question: str, path: Path, *more: str) -> str:
     command = [sys.executable, "grade.py", "policy_gradient", "--show", question, "--submission", str(path), *more]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -273,8 +274,8 @@ def test_the_report_tells_of_both(replaced) -> None:
     """A command nobody knows of helps nobody; the line works as it stands, and comes only where there is something to see."""
     path = replaced(get_advantages="return returns")
     command = [sys.executable, "grade.py", "policy_gradient", "--submission", str(path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     last = done.stdout.splitlines()[-1]
     assert last.startswith(f"Look closer: python grade.py policy_gradient --submission {path} --show get_advantages ")
-    stub = subprocess.run(command[:3], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    stub = subprocess.run(command[:3], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     assert "Look closer" not in stub.stdout

@@ -20,6 +20,7 @@ from gymnasium.wrappers import Autoreset
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import utils
+from tests.kit.patience import PATIENCE
 
 pytestmark = [pytest.mark.oracle, pytest.mark.recorded]
 
@@ -580,6 +581,8 @@ importlib.reload(sys.modules["utils"])
 print(json.dumps([str(env), str(vector), type(gymnasium.make("PointMass-v0").unwrapped) is sys.modules["utils"].PointMass]))
 """
     folder = Path(utils.__file__).parent
-    done = subprocess.run([sys.executable, "-c", code], check=False, cwd=folder, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, cwd=folder, capture_output=True, text=True, timeout=PATIENCE
+    )
     names = ["<OrderEnforcing<PassiveEnvChecker<PointMass<PointMass-v0>>>>", "GridWorldVector(GridWorld-v0, num_envs=2)", True]
     assert json.loads(done.stdout or "null") == names, done.stderr

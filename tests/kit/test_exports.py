@@ -15,6 +15,7 @@ import pytest
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course import run, worklist
 from grader.course.worklist import WorklistEntry
+from tests.kit.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -145,7 +146,9 @@ def test_metadata_that_would_grow_without_end(tmp_path: Path, bomb: str) -> None
         "try:\n    print(len(worklist.read_export(pathlib.Path(sys.argv[1]))[1]))\n"
         "except UsageError as error:\n    print('refused')\n"
     )
-    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE
+    )
     assert done.stdout in ("1\n", "refused\n"), (done.returncode, done.stderr[-500:])
 
 

@@ -22,6 +22,7 @@ from grader.packing.release import make_zip
 from grader.platforms.gradescope import report as gradescope
 from grader.platforms.gradescope.package import SCRIPTS, collect_autograder_files
 from grader.report.model import CheckResult, Outcome, Report
+from tests.kit.patience import PATIENCE
 
 INPUTS = ("packed:grader", "utils.py")
 
@@ -235,7 +236,7 @@ def test_kill_9_at_any_moment(autograder, home: AssignmentFiles, tmp_path: Path)
     for _ in range(10):
         process = autograder(submitted__py=source)
         path = tmp_path / "autograder" / "results" / "results.json"
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE
         while not path.exists() and time.monotonic() < until:
             time.sleep(0.005)
         time.sleep(chance.uniform(0, 4))

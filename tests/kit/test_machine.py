@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from grader import machine
+from tests.kit.patience import PATIENCE
 
 INPUTS = {"test_a_class_has_as_many_workers_as_there_is_memory_for": ("command:course", "tests/kit/toy/**")}
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +32,7 @@ def test_a_container_is_read() -> None:
     try:
         enter = f"open({str(group / 'cgroup.procs')!r}, 'w').write('0')\n"
         command = [sys.executable, "-c", enter + HOLD + READ]
-        found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+        found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=PATIENCE)
     finally:
         group.rmdir()
     limit, free = json.loads(found.stdout)

@@ -18,6 +18,7 @@ from nbclient.exceptions import CellExecutionError
 
 from grader.assignment import AssignmentFiles, UsageError
 from grader.authoring.notebook import make_notebook
+from tests.kit.patience import PATIENCE
 
 pytestmark = [pytest.mark.slow(90), pytest.mark.recorded]
 
@@ -186,7 +187,7 @@ def run(
     if name in EXPECTED:
         notebook.cells.append(nbformat.v4.new_code_cell("import json; print(json.dumps({'curves': curves, 'probes': probes}))"))
     client = NotebookClient(
-        notebook, timeout=120, kernel_manager_class=ThisPython, resources={"metadata": {"path": str(folder)}}
+        notebook, timeout=PATIENCE, kernel_manager_class=ThisPython, resources={"metadata": {"path": str(folder)}}
     )
     try:
         client.execute()

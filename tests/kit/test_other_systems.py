@@ -16,6 +16,7 @@ from grader.assignment import AssignmentFiles, list_assignments
 from grader.desk import keyboard
 from grader.packing.release import collect_student_files
 from tests.kit.elsewhere import write_python
+from tests.kit.patience import PATIENCE
 
 INPUTS = {
     "test_grading_needs_nothing_of_linux": ("grade.py", "grading:policy_gradient", "tests/kit/elsewhere.py"),
@@ -56,7 +57,7 @@ def test_grading_needs_nothing_of_linux(elsewhere: str, replaced, tmp_path: Path
     questions, output = ["get_returns", "get_value_net_loss", "get_advantages"], tmp_path / "report.json"
     command = [elsewhere, "grade.py", "policy_gradient", *questions, "--submission", str(handed), "--json", str(output)]
     environment = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=300)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=PATIENCE)
     shown = done.stdout.decode("cp1252")
     assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode("cp1252")
     report = json.loads(output.read_text(encoding="utf-8"))
@@ -117,5 +118,5 @@ def test_workflow_names_what_is_there() -> None:
 def test_tests_for_other_systems_can_be_collected(elsewhere: str) -> None:
     """Catches: a conftest, a plugin or a test module that imports what only Linux has, so that nothing runs anywhere else."""
     command = [elsewhere, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "--collect-only", *files_for_other_systems()]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

@@ -27,6 +27,7 @@ from grader.platforms.entry import STOPPED
 from grader.platforms.gradescope.package import collect_autograder_files
 from grader.platforms.prairielearn import package as prairielearn
 from grader.platforms.registry import PLATFORMS
+from tests.kit.patience import PATIENCE
 
 pytestmark = pytest.mark.recorded
 
@@ -306,7 +307,7 @@ def test_results_are_valid_at_every_moment(grade_root, tmp_path: Path) -> None:
     path = tmp_path / "results" / "results.json"
     process = grade_root(submitted__py=SLOW)
     seen = []
-    until = time.monotonic() + 120
+    until = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < until:
         if path.exists():
             seen.append(json.loads(path.read_text(encoding="utf-8")))

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.patience import PATIENCE
+
 pytestmark = pytest.mark.recorded
 
 INPUTS = ("grader/__init__.py", "grader/sandbox/__init__.py", "grader/sandbox/lazy.py")
@@ -46,7 +48,7 @@ assert "torch._dynamo.config" not in sys.modules
 
 
 def run(code: str) -> None:
-    done = subprocess.run([sys.executable, "-c", BEFORE + code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", BEFORE + code], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
 
 

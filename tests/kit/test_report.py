@@ -29,6 +29,7 @@ from grader.report import layout, model, page, screen, terminal
 from grader.report.model import Cause, CheckResult, Outcome, Report
 from grader.report.text import sanitize
 from tests.kit.examples import examples
+from tests.kit.patience import PATIENCE
 
 INPUTS = {
     "*": ("grading:policy_gradient",),
@@ -92,7 +93,7 @@ def test_survives_kill_9_of_the_judge(tmp_path: Path, replaced) -> None:
             assert judge.wait(120) == 0
             earned = json.loads(output.read_text())["points"]
             continue
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE
         while not output.exists() and time.monotonic() < until:
             time.sleep(0.005)
         time.sleep(delay)
@@ -118,7 +119,7 @@ def test_survives_a_file_that_kills_worker_and_judge(tmp_path: Path, replaced) -
     killing = "import os, signal\n\nfor process in (os.getppid(), os.getpid()):\n    os.kill(process, signal.SIGKILL)\n"
     path, output = replaced(prelude=killing), tmp_path / "report.json"
     command = [sys.executable, "-m", "grader", "grade", "policy_gradient", str(path), "--format", "json", "-o", str(output)]
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "GRADER_LEVEL": "basic"}, capture_output=True, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "GRADER_LEVEL": "basic"}, capture_output=True, timeout=PATIENCE)
     assert done.returncode == -signal.SIGKILL
     report = Report.model_validate_json(output.read_text())
     assert (report.final, report.points, report.isolation) == (False, 0, "basic")

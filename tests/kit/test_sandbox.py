@@ -22,6 +22,7 @@ from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.places import make_readable, make_temporary_folder
 from grader.sandbox.reply import Reply, SandboxFault
 from grader.sandbox.wire import TensorArray
+from tests.kit.patience import PATIENCE
 from tests.kit.processes import process_behind
 
 pytestmark = [pytest.mark.attack, pytest.mark.recorded(kernel=True)]
@@ -44,7 +45,7 @@ def answer(sandbox: ForkedSandbox):
 
 def stop_the_first_one(server: int, stopped: list[int]) -> None:
     """Stop the first worker of a server that is seen at work, confined, as a machine that stands still does; note its PID."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError, ValueError):

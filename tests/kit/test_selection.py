@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.inputs import CONFTEST, OF_ALL_TESTS, Snapshot, find_inputs
+from tests.kit.patience import PATIENCE
 
 pytestmark = pytest.mark.recorded
 
@@ -144,7 +145,7 @@ class Project:
         """Run its tests; return the exit code, the outcome of each test that ran, and all output."""
         command = [sys.executable, "-m", "pytest", "-rA", "tests/kit", *options]
         environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-        done = subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, timeout=PATIENCE)
         outcomes = re.findall(r"^(PASSED|FAILED|ERROR|XFAIL) tests/kit/\w+\.py::(\S+)", done.stdout, re.MULTILINE)
         return done.returncode, {test: outcome for outcome, test in outcomes}, done.stdout + done.stderr
 

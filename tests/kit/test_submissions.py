@@ -24,6 +24,7 @@ from grader.platforms.gradescope import report as gradescope
 from grader.report import terminal
 from grader.report.model import Report
 from grader.submission import MAX_BYTES, read_submission
+from tests.kit.patience import PATIENCE
 
 pytestmark = pytest.mark.recorded
 
@@ -624,7 +625,7 @@ def test_export_of_a_class(tmp_path: Path, solution: bytes) -> None:
             (folder / "submitted.py").write_bytes(solution)
     (tmp_path / "export" / "submission_metadata.yml").write_text("submission_0: {}\n")
     command = [sys.executable, "-m", "grader", "grade", "policy_gradient", str(tmp_path / "export"), "--suite", "visible"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout.count("63/63 points") == 2
     assert "graded 2 of 3; not:" in done.stdout
     assert "submission_0" in done.stderr

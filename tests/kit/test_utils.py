@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 import utils
 from tests.kit.examples import examples
+from tests.kit.patience import PATIENCE
 
 pytestmark = [pytest.mark.oracle, pytest.mark.recorded]
 
@@ -961,7 +962,7 @@ env.reset()
 print(*(name for name in ("torch", "gymnasium", "matplotlib", "scipy") if name in sys.modules))
 """
     command, folder = [sys.executable, "-c", code], Path(utils.__file__).parent
-    done = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout.split() == ["torch", "gymnasium"], done.stderr
 
 

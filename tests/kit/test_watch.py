@@ -17,6 +17,7 @@ import pytest
 from grader.desk.watchscreen import GradingResult, WatchScreen
 from grader.report import terminal
 from grader.report.model import CheckResult, Outcome, QuestionResult, Report
+from tests.kit.patience import PATIENCE
 from tests.kit.test_submissions import notebook
 
 INPUTS = ("grade.py", "grading:policy_gradient")
@@ -24,7 +25,6 @@ INPUTS = ("grade.py", "grading:policy_gradient")
 pty = pytest.importorskip("pty", reason="no pseudo-terminals here")
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60.0  # seconds, for a busy machine; how fast it is, benchmarks/watch.py measures
 READY = "waiting for the next save"
 
 
@@ -155,11 +155,11 @@ def test_a_session(desk: Desk, source: str, tmp_path: Path) -> None:
 def test_endless_loop_and_syntax_error(desk: Desk, source: str) -> None:
     """A save that never ends is left behind by the next; one that is no Python is told like any mistake, and costs nothing."""
     loop = "\n\ndef get_value_net_loss(value_net, observation, returns, **kwargs):\n    while True:\n        pass\n"
-    began = time.monotonic()
     desk.save(source + loop)
     desk.until("grading get_value_net_loss")
     desk.save(source + RIGHT)
     assert "✓ get_value_net_loss: passed" in desk.until("s after the save")
+    assert "(timeout)" not in desk.screen, "the loop was left behind, not waited for"
     desk.until("12 of 12 questions")
     desk.until(READY)
     desk.save(source + RIGHT + "\ndef half(:\n")
@@ -168,7 +168,6 @@ def test_endless_loop_and_syntax_error(desk: Desk, source: str) -> None:
     desk.save(source + loop)
     desk.until("get_value_net_loss: Value loss (timeout)")
     desk.until("stopped after 5 seconds")
-    assert time.monotonic() - began < PATIENCE
     desk.press("q")
     assert desk.ended() == 0
 
@@ -283,7 +282,7 @@ def test_the_page_follows_every_save(tmp_path: Path, home, source: str) -> None:
 def test_without_a_terminal(tmp_path: Path) -> None:
     """In a pipe there are no keys: it says so, and grades once."""
     command = [sys.executable, "grade.py", "policy_gradient", "get_returns", "--watch"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
     assert done.returncode == 0
     assert "--watch needs an interactive terminal" in done.stderr
     assert "0/6 points" in done.stdout

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from grader.course.results import ResultsFolder, SubmissionResult
+from tests.kit.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 KIT = "import sys, pathlib, grader.__main__ as kit; sys.exit(kit.main(pathlib.Path(sys.argv.pop(1))))"
@@ -91,7 +92,7 @@ class Class(NamedTuple):
     def run(self, *options: str, code: int = 0, script: str = KIT, **environment: str) -> str:
         process = self.start(*options, script=script, **environment)
         try:
-            output, errors = process.communicate(timeout=90)
+            output, errors = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
         assert process.returncode == code, output + errors
