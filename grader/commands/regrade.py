@@ -94,7 +94,7 @@ def _list_files(options: argparse.Namespace) -> list[str]:
         raise UsageError(f"{' and '.join(unused)} have no effect without --apply: add --apply")
     if options.preview and (options.earlier or options.known or not files):
         raise UsageError(
-            "--preview shows the effect of --policy or --adjustments: add one of them, and nothing else. Corrected checks have "
+            "--preview shows the effect of --policy or --adjustments: add one or both, and nothing else. Corrected checks have "
             "a preview already: `regrade` without --apply"
         )
     return files

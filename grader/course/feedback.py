@@ -41,7 +41,7 @@ def join_accounts(accounts: Sequence[Account]) -> Account:
     first, *own = accounts
     if not own:
         return first
-    lines = [line for account in own for line in account.lines]
+    lines = [line for account in own for line in (f"For {account.whose}", *account.lines)]
     rows = {one.line: one for account in accounts for one in account.adjustments}
     return Account([*lines, "one for each member of the group"], first.whose, [rows[line] for line in sorted(rows)])
 

@@ -62,14 +62,16 @@ class ScoreChange(BaseModel):
 
 
 class Rescoring(NamedTuple):
-    """New scores of a class, before anything is written.
+    """New scores of a class.
 
     Attributes:
+        course: The class.
         scores: The new scores.
         changes: The students whose score differs from the stored one.
         rules: The texts by which the scores are made.
         policy: What the policy among them says.
-        is_first: Whether the class has no stored scores yet.
+        is_first: Whether the class had no stored scores yet.
+        written: The files that were written.
     """
 
     course: Course
@@ -78,10 +80,11 @@ class Rescoring(NamedTuple):
     rules: RuleFiles
     policy: Policy
     is_first: bool
+    written: tuple[str, ...] = ()
 
 
-def rescore(folder: ResultsFolder, file: Path | None = None, adjustments: Path | None = None) -> list[ScoreChange]:
-    """Score the class by a policy and adjustments, write the scores, and return the students whose score changed.
+def rescore(folder: ResultsFolder, file: Path | None = None, adjustments: Path | None = None) -> Rescoring:
+    """Score the class by a policy and adjustments, and write the scores.
 
     This writes scores.json, the gradebooks, and exact copies of the rules: policy.toml with the table
     of extensions that it names, and adjustments.csv. Replaced scores go to scores-history/.
@@ -89,8 +92,7 @@ def rescore(folder: ResultsFolder, file: Path | None = None, adjustments: Path |
     Args and Raises: See `compute_scores`.
     """
     found = compute_scores(folder, file, adjustments)
-    write_scores(folder.path, found)
-    return found.changes
+    return found._replace(written=tuple(write_scores(folder.path, found)))
 
 
 def compute_scores(folder: ResultsFolder, file: Path | None = None, adjustments: Path | None = None) -> Rescoring:
@@ -151,10 +153,9 @@ def write_scores(target: Path, found: Rescoring) -> list[str]:
 
 def rescore_and_report(folder: ResultsFolder, file: Path | None = None, adjustments: Path | None = None) -> Iterator[str]:
     """Score the class as `rescore` does, and yield the lines to print."""
-    found = compute_scores(folder, file, adjustments)
-    names = write_scores(folder.path, found)
+    found = rescore(folder, file, adjustments)
     yield from describe_rescoring(found)
-    yield f"wrote {', '.join(names)} to {folder.path}"
+    yield f"wrote {', '.join(found.written)} to {folder.path}"
 
 
 def preview_rescoring(folder: ResultsFolder, file: Path | None = None, adjustments: Path | None = None) -> Iterator[str]:

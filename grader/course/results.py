@@ -155,6 +155,7 @@ class ResultsFolder:
         """Return the results by entry, for the submitted files and the course's suite; None if there is no result yet.
 
         If there is none from the course's own environment, one from another environment (another machine) counts.
+        They share equal parts, so none may be changed in place.
         """
         names = sorted(path.name for path in self.results.glob("*.json")) if self.results.is_dir() else []
         found: dict[str, SubmissionResult | None] = {}
@@ -177,7 +178,6 @@ def _share_equal_parts(part: Any, pool: dict[Any, Any]) -> Any:
     """Return a part of a result, with each text, table cell and number of points that `pool` holds replaced by the one in it.
 
     A class of 3,000 holds each title, id and right answer 3,000 times, and for each check the names of its fields twice.
-    Nobody may change a part: another result may hold it too.
     """
     if isinstance(part, BaseModel):
         # The attributes of a plain object are a dict that shares its keys with those of others of its class.
@@ -195,8 +195,8 @@ def _share_equal_parts(part: Any, pool: dict[Any, Any]) -> Any:
     elif type(part) is tuple and part and type(part[0]) in (str, tuple):
         parts = tuple(_share_equal_parts(one, pool) for one in part)
         return pool.setdefault(parts, parts) if all(type(one) is str for one in parts) else parts
-    elif type(part) is str or (type(part) is float and part.is_integer()):  # and no word of an enumeration: it equals its text
-        return pool.setdefault(part, part)
+    elif type(part) is str or (type(part) is float and part.is_integer() and repr(part) != "-0.0"):
+        return pool.setdefault(part, part)  # no word of an enumeration, which equals its text, and not -0.0, which equals 0.0
     elif type(part) is dict and not part:
         return pool.setdefault(dict, part)
     return part

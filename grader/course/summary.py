@@ -144,7 +144,7 @@ def explain_scores(
         pages[entry.id] = Account(["on a separate page for each member of the group"], entry.who)
         for number, (student, one) in enumerate(zip(students, each, strict=True), 1):
             name = student.name or student.email or student.sid
-            pages[f"{entry.id}~{number}"] = replace(one, lines=[f"For {name}", *one.lines], whose=name)
+            pages[f"{entry.id}~{number}"] = replace(one, whose=name)
     return pages
 
 

@@ -177,7 +177,7 @@ def test_they_survive_and_are_named_as_the_cause(folder: ResultsFolder) -> None:
     """Catches: an adjustment that a new grading or another policy forgets, or that is taken for either of them."""
     rescore.rescore(folder)
     text = "ada@x.edu,a,+2,good,,,\r\n"
-    (change,) = rescore.rescore(folder, adjustments=by_hand(folder, text))
+    (change,) = rescore.rescore(folder, adjustments=by_hand(folder, text)).changes
     assert (change.entry, change.after) == ("submission_1", Decimal(22))
     assert change.why[0] == f"{NAME} changed"
     assert (folder.path / NAME).read_bytes() == (HEADER + text).encode()
@@ -186,13 +186,25 @@ def test_they_survive_and_are_named_as_the_cause(folder: ResultsFolder) -> None:
     assert stored.adjustments == HEADER + text
     assert ",22," in (folder.path / "gradebook.csv").read_text()
     folder.write(result("submission_1", graded((6.0, 0.0, *FULL[2:]))))
-    (change,) = rescore.rescore(folder)
+    (change,) = rescore.rescore(folder).changes
     assert (change.after, change.why[0]) == (Decimal(23), "its results changed")
-    changes = rescore.rescore(folder, policy_file(folder, "out_of = 50\n"))
+    changes = rescore.rescore(folder, policy_file(folder, "out_of = 50\n")).changes
     assert {one.entry: (one.after, one.why[0]) for one in changes}["submission_1"] == (Decimal(46), "the policy changed")
-    both = rescore.rescore(folder, policy_file(folder, ""), adjustments=by_hand(folder, ""))
+    both = rescore.rescore(folder, policy_file(folder, ""), adjustments=by_hand(folder, "")).changes
     assert {one.entry: one.why[:2] for one in both}["submission_1"] == ("the policy changed", f"{NAME} changed")
     assert len(list((folder.path / rescore.HISTORY).iterdir())) == 4
+
+
+def test_preview(folder: ResultsFolder) -> None:
+    """Catches: a preview of adjustments that writes something, or says something other than what then happens."""
+    rescore.rescore(folder)
+    before = {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}
+    file = by_hand(folder, "ada@x.edu,a,+2,good,,,\n")
+    *said, _ = rescore.preview_rescoring(folder, adjustments=file)
+    assert {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()} == before
+    assert said[-2] == "1 of 3 scores changed: 1 rise, 0 fall"
+    *told, _ = rescore.rescore_and_report(folder, adjustments=file)
+    assert said == told
 
 
 def test_a_wrong_file_leaves_all_as_it_was(folder: ResultsFolder) -> None:
@@ -292,7 +304,7 @@ def test_all_rules_give_the_score_computed_by_hand(tmp_path: Path) -> None:
     ]
     assert (stored.policy, stored.extensions) == (RULES, table)
     assert stored.adjustments == (folder.path / NAME).read_text(encoding="utf-8")
-    assert rescore.rescore(folder) == [], "the copies of all three files stay in force"
+    assert rescore.rescore(folder).changes == [], "the copies of all three files stay in force"
 
 
 def test_the_best_submission_is_chosen_after_adjustments() -> None:

@@ -17,8 +17,6 @@ import pytest
 from grader.assignment import AssignmentFiles
 from grader.judge.run import Grader
 from grader.report.model import Report
-from grader.report.shared import fold_hidden_checks
-from grader.report.terminal import describe_total
 from grader.sandbox import open_sandbox
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.places import make_temporary_folder
@@ -330,6 +328,9 @@ def refused(built_toy: Path, tmp_path: Path) -> Report:
 
 def test_an_instructor_sees_the_names_and_a_student_does_not(refused: Report) -> None:
     """A refusal that no list explains may be an attack, or honest work on a system that was not recorded."""
+    from grader.report.shared import fold_hidden_checks
+    from grader.report.terminal import describe_total
+
     assert refused.points == refused.max_points
     assert refused.refused_calls == ("call 999", "mq_notify", "setsid")
     assert any("call 999, mq_notify, setsid" in line for line in describe_total(refused))

@@ -798,7 +798,7 @@ LATE = "# späte Abgabe\r\n[late]\r\ndeadline = 2026-03-01T23:59:00+01:00\r\nper
 
 def test_regrade_says_whose_score_moved_and_why(folder: ResultsFolder) -> None:
     """At first from points as they are; only what moves is told; the policy is kept to the byte."""
-    changes = rescore.rescore(folder, policy_file(folder, LATE))
+    changes = rescore.rescore(folder, policy_file(folder, LATE)).changes
     assert [(one.who, one.before, one.after) for one in changes] == [("Bob", Decimal(19), Decimal("17.1"))]
     assert changes[0].why == (
         "the policy changed",
@@ -818,7 +818,7 @@ def test_regrade_twice_changes_nothing(folder: ResultsFolder) -> None:
     rescore.rescore(folder, policy_file(folder, LATE))
     before = contents(folder.path)
     for file in (policy_file(folder, LATE), folder.path / "policy.toml", None):
-        assert rescore.rescore(folder, file) == []
+        assert rescore.rescore(folder, file).changes == []
         assert contents(folder.path) == before
     assert not (folder.path / rescore.HISTORY).exists()
 
@@ -827,15 +827,15 @@ def test_the_old_policy_brings_the_old_scores(folder: ResultsFolder) -> None:
     """Nothing is lost by trying a policy: the old one restores each file, and the history has what was replaced."""
     rescore.rescore(folder, policy_file(folder, LATE))
     before = contents(folder.path)
-    changes = rescore.rescore(folder, policy_file(folder, "out_of = 100\n"))
+    changes = rescore.rescore(folder, policy_file(folder, "out_of = 100\n")).changes
     assert {one.who: (one.before, one.after) for one in changes} == {"Ada Lovelace": (19, 76), "Bob": (Decimal("17.1"), 76)}
-    back = rescore.rescore(folder, policy_file(folder, LATE))
+    back = rescore.rescore(folder, policy_file(folder, LATE)).changes
     assert [(one.after, one.before) for one in back] == [(one.before, one.after) for one in changes]
     assert contents(folder.path) == before
     kept = sorted((folder.path / rescore.HISTORY).iterdir())
     assert [path.name for path in kept] == ["scores-0001.json", "scores-0002.json"]
     assert kept[0].read_bytes() == before["scores.json"]
-    assert rescore.rescore(folder, policy_file(folder, ""))[0].after == 19
+    assert rescore.rescore(folder, policy_file(folder, "")).changes[0].after == 19
     assert (folder.path / "policy.toml").read_bytes() == b""
 
 
@@ -860,14 +860,14 @@ def test_results_that_changed_are_told_from_the_policy(folder: ResultsFolder) ->
     rescore.rescore(folder, file)
     folder.write(result("submission_1", graded()))
     folder.write(result("submission_3", graded((0.0,) * 6)))
-    changes = {one.entry: one for one in rescore.rescore(folder, file)}
+    changes = {one.entry: one for one in rescore.rescore(folder, file).changes}
     assert changes["submission_1"].why[0] == "its results changed"
     assert "+ Loop: 10 of 10 points (+10)" in changes["submission_1"].why
     assert changes["submission_3"].why == ("its results changed", "it was pending, and is final")
     assert changes["submission_3"].after == 0
     assert "submission_2" not in changes
     folder.write(result("submission_2", graded(final=False)))
-    (change,) = rescore.rescore(folder, policy_file(folder, "out_of = 25"))
+    (change,) = rescore.rescore(folder, policy_file(folder, "out_of = 25")).changes
     assert (change.entry, change.before, change.after) == ("submission_2", Decimal("17.1"), None)
     assert change.why == ("its results changed", "it was final, and is not final")
 
@@ -879,7 +879,7 @@ def test_a_class_that_changed(folder: ResultsFolder) -> None:
         course(entry("submission_1"), entry("submission_4", DUE, BOB), entry("submission_5", DUE, Person(sid="5")))
     )
     folder.write(result("submission_4", graded()))
-    told = {one.entry: (one.before, one.after, one.why[0]) for one in rescore.rescore(folder)}
+    told = {one.entry: (one.before, one.after, one.why[0]) for one in rescore.rescore(folder).changes}
     assert told == {
         "submission_4": (19, 25, "another submission counts, not submission_2"),
         "submission_5": (None, None, "new in the class"),
@@ -911,7 +911,7 @@ def test_ended_before_the_scores_were_written(folder: ResultsFolder, monkeypatch
         patch.setattr(rescore, "write_atomically", fails)
         with pytest.raises(KeyboardInterrupt):
             rescore.rescore(folder, file)
-    assert [(one.before, one.after) for one in rescore.rescore(folder, file)] == [(19, 76), (Decimal("17.1"), 76)]
+    assert [(one.before, one.after) for one in rescore.rescore(folder, file).changes] == [(19, 76), (Decimal("17.1"), 76)]
     assert len(list((folder.path / rescore.HISTORY).iterdir())) == 1
 
 
@@ -922,6 +922,7 @@ def test_preview(folder: ResultsFolder, command_line: Callable[..., int], capsys
     assert command_line("regrade", str(folder.path), "--policy", str(file), "--preview") == 0
     *said, last = capsys.readouterr().out.splitlines()
     assert contents(folder.path) == before
+    assert not (folder.path / rescore.HISTORY).exists()
     assert last == "nothing changed yet: scores and pages are as before; leave out --preview to apply this"
     *told, _ = rescore.rescore_and_report(folder, file)
     assert said == told
@@ -935,7 +936,7 @@ def test_preview_of_nothing(
     """Catches: --preview without rules to preview, which would otherwise run submissions or undo something."""
     rescore.rescore(folder)
     assert command_line("regrade", str(folder.path), "--preview", *more) == 2
-    assert "--preview shows the effect of --policy or --adjustments: add one of them" in capsys.readouterr().err
+    assert "--preview shows the effect of --policy or --adjustments: add one or both" in capsys.readouterr().err
 
 
 def test_lines_for_a_terminal(folder: ResultsFolder) -> None:

@@ -115,7 +115,7 @@ def test_a_mean_that_moves_is_no_new_result(tmp_path: Path) -> None:
     file.write_text(MEAN.format(16), encoding="utf-8")
     rescore.rescore(folder, file)
     folder.write(result("submission_2", graded((6, 4, 5, 5, 0, 0))))
-    ada, bob = rescore.rescore(folder)
+    ada, bob = rescore.rescore(folder).changes
     assert (ada.before, ada.after, ada.why[0]) == (16, 11, "the class changed, not its results")
     assert bob.why[0] == "its results changed"
 
@@ -364,9 +364,9 @@ def test_a_table_is_kept_with_its_policy(tmp_path: Path) -> None:
     assert told[-1].endswith(f"policy.toml, extra-time.csv to {folder.path}")
     assert (folder.path / "extra-time.csv").read_bytes() == table.read_bytes()
     table.unlink()
-    assert rescore.rescore(folder) == []
+    assert rescore.rescore(folder).changes == []
     table.write_text("student,days,reason\nada@x.edu,2,ill\n", encoding="utf-8")
-    (change,) = rescore.rescore(folder, source)
+    (change,) = rescore.rescore(folder, source).changes
     assert (change.before, change.after, change.why[0]) == (Decimal("22.5"), 25, "the policy changed")
     for name in ("canvas", "adjustments"):
         source.write_text(LATE.replace("extra-time", name), encoding="utf-8")

@@ -16,7 +16,6 @@ from safetensors.numpy import save
 
 from grader.assignment import AssignmentFiles
 from grader.authoring.build import build
-from grader.desk.look import NothingToInspect, find_failing_checks
 from grader.judge.run import Grader
 from grader.proof.verify import ProofOptions, verify
 from grader.report.model import CheckResult, Outcome, Report
@@ -474,6 +473,8 @@ def test_the_suite_is_proven_without_it(toy: Path) -> None:
 
 def test_nothing_to_debug(toy: Path, tmp_path: Path) -> None:
     """Catches: a debugger that calls one half of a dialogue, and waits for the other."""
+    from grader.desk.look import NothingToInspect, find_failing_checks
+
     shutil.copy(toy / "solutions/toy/submitted.py", tmp_path / "submitted.py")
     (tmp_path / "agent.safetensors").write_bytes(save({"weights": np.zeros(1)}))
     with pytest.raises(NothingToInspect, match="only 40 actions"):

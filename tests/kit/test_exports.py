@@ -143,6 +143,7 @@ def test_metadata_that_would_grow_without_end(tmp_path: Path, bomb: str) -> None
         "from grader.assignment import UsageError\n"
         "from grader.course import worklist\n"
         "resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n"
+        "resource.setrlimit(resource.RLIMIT_CPU, (60, 60))\n"
         "try:\n    print(len(worklist.read_export(pathlib.Path(sys.argv[1]))[1]))\n"
         "except UsageError as error:\n    print('refused')\n"
     )

@@ -12,7 +12,6 @@ import pytest
 from grader.assignment import AssignmentFiles
 from grader.judge.budgets import ReplyCache
 from grader.judge.run import Grader, GradingOptions, grade
-from grader.report import terminal
 from grader.report.model import CheckResult, Outcome, QuestionResult, Report
 from grader.sandbox.forked import ForkedSandbox
 from grader.sandbox.reply import SandboxFault
@@ -144,6 +143,8 @@ def test_unreachable_blank_below_the_answer_passes(replaced, graded) -> None:
 
 def test_syntax_error(tmp_path: Path, graded) -> None:
     """A typo fails everything, with its line."""
+    from grader.report import terminal
+
     (tmp_path / "submitted.py").write_text("import torch\n\ndef get_returns(:\n    pass\n")
     report = graded(tmp_path)
     assert outcomes(report) == {Outcome.FAILED}

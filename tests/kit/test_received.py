@@ -13,7 +13,6 @@ from grader.answers import Case
 from grader.assignment import AssignmentFiles
 from grader.judge.received import choose_call, describe_call
 from grader.judge.run import Grader, GradingOptions
-from grader.report import terminal
 from grader.report.model import CheckResult, Report
 from grader.sandbox.arguments import HOLDS, IS, TIMES, note_arguments
 
@@ -194,6 +193,8 @@ def test_what_is_no_plain_data_is_named(tmp_path: Path) -> None:
 
 def test_names_from_the_submission_are_text(replaced, graded) -> None:
     """Catches: escape sequences in the name of a function, which a submission chooses, in the terminal of whoever reads it."""
+    from grader.report import terminal
+
     path = replaced(get_advantages="return returns - 1")
     renamed = "get_advantages.__code__ = get_advantages.__code__.replace(co_name='\\x1b[31mred')\n"
     path.write_text(path.read_text(encoding="utf-8") + renamed, encoding="utf-8")

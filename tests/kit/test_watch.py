@@ -81,8 +81,9 @@ class Desk:
 
     def ended(self) -> int:
         """Return the exit code."""
+        end = time.monotonic() + PATIENCE
         while self.read(0.1) is not None:
-            pass
+            assert time.monotonic() < end, f"it did not end: {self.screen[-2000:]}"
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
