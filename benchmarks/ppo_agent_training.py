@@ -366,12 +366,6 @@ def judge(settings: dict[str, Any], speed: dict[str, Any] | None) -> dict[str, A
     }
     for name in ("sb3_same", "sb3"):
         theirs = settings[name]
-        both = [seed for seed in seeds if seed in theirs["seeds"]]
-
-        def pairs(what: str, both: list[int] = both, theirs: dict[str, Any] = theirs) -> list[tuple[Any, Any]]:
-            return [tuple(side[what][side["seeds"].index(seed)] for side in (ours, theirs)) for seed in both]
-
-        ratios = [our / their for our, their in pairs("cpu_seconds_by_seed")]
         ended = compare_seeds(ends, theirs["end_by_seed"])
         goals[f"the same, interquartile mean over seeds, less that of {theirs['label']}"] = {
             "goal": "an interval of 95 % that does not lie below 0",
@@ -381,18 +375,22 @@ def judge(settings: dict[str, Any], speed: dict[str, Any] | None) -> dict[str, A
             f"in_{len(OTHER_SEEDS)}_other_episodes": compare_seeds(ours["others_by_seed"], theirs["others_by_seed"]),
             "over_all_tests": compare_seeds(*([statistics.mean(curve) for curve in side["curves"]] for side in (ours, theirs))),
         }
-        goals[f"CPU seconds of a training, over those of {theirs['label']}, median"] = {
-            "goal": f"at most {SPEED_GOAL}",
-            "found": round(statistics.median(ratios), 2),
-            "met": statistics.median(ratios) <= SPEED_GOAL,
-            "by_seed": [round(ratio, 2) for ratio in ratios],
-        }
         if speed:
             goals[f"CPU seconds of {speed['steps_each']} steps, over those of {theirs['label']}, median"] = {
                 "goal": f"at most {SPEED_GOAL}",
                 "found": speed["ratio_median"][name],
                 "met": speed["ratio_median"][name] <= SPEED_GOAL,
             }
+    # Those with the defaults of the library were not trained in turn with ours.
+    same = settings["sb3_same"]
+    spent = [dict(zip(side["seeds"], side["cpu_seconds_by_seed"], strict=True)) for side in (ours, same)]
+    ratios = [spent[0][seed] / spent[1][seed] for seed in seeds if seed in spent[1]]
+    goals[f"CPU seconds of a training, over those of {same['label']}, median"] = {
+        "goal": f"at most {SPEED_GOAL}",
+        "found": round(statistics.median(ratios), 2),
+        "met": statistics.median(ratios) <= SPEED_GOAL,
+        "by_seed": [round(ratio, 2) for ratio in ratios],
+    }
     return goals
 
 

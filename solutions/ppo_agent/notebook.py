@@ -1730,12 +1730,13 @@ row[0].legend(frameon=False, loc="lower right")
 plt.show()
 
 # %% pendulum-figure [markdown]
-# We trained ten such agents (`benchmarks/results/ppo_agent_training.json` in the course's
-# repository). In twenty test episodes without exploration, every agent had a mean above -250: -151
-# on average, and -218 for the worst. In a hundred other, harder episodes, the average was -213. The
-# PPO of Stable-Baselines3 with the same settings reached -148 and -203 and took 1.7 times as long.
-# With ten seeds, the difference between these scores is not clear. Always state the number of
-# episodes and seeds with a score.
+# We trained twenty such agents (`benchmarks/results/ppo_agent_training.json` in the course's
+# repository). In twenty test episodes without exploration, nineteen of them had a mean above -250;
+# the worst had -295. The interquartile mean, which leaves out the best and the worst quarter of
+# the agents, was -148. In a hundred other, harder episodes, it was -208. The PPO of
+# Stable-Baselines3 with the same settings reached -147 and -208, and took 1.7 times as long. A
+# bootstrap over the seeds puts the first difference between -7 and 6 (95 %), so twenty seeds do not
+# show which is better. Always state the number of episodes and seeds with a score.
 
 # %% film-text [markdown]
 # ### Watch the agent
@@ -1837,8 +1838,8 @@ plt.show()
 # ## 20 · What the faults cost
 #
 # Each row changes one thing in a correct agent, on the pendulum, with 100,000 steps and two or
-# three seeds. The score is the mean over twenty test episodes. The correct agent scores -151 on
-# average; individual seeds are between -135 and -218.
+# three seeds. The score is the mean over twenty test episodes. The correct agent scores -157 on
+# average; individual ones of its twenty seeds are between -134 and -295.
 #
 # | change | score |
 # | --- | --- |
@@ -1866,7 +1867,7 @@ plt.show()
 #   epochs.)*
 # - **$\gamma = 0.99$ on the pendulum.** *(The agent takes later costs into account, but the
 #   advantages are noisier. It needs nearly twice as many episodes. With our three seeds it ended
-#   better: -134 instead of -151, and -177 instead of -213 in a hundred other episodes.)*
+#   better: -134 instead of -157, and -177 instead of -234 in a hundred other episodes.)*
 # - **One pendulum at a time** (`training.fit`), or 16. *(One is as good as four, but slower: with
 #   four, one call of the actor serves all of them. Sixteen end at the same moment, so an update
 #   gets 16 episodes, and there are a quarter as many updates.)*
