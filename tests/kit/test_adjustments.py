@@ -35,6 +35,7 @@ pytestmark = pytest.mark.recorded
 
 INPUTS = {
     "test_the_page_shows_a_file_that_is_read": ("docs/adjustments.md",),
+    "test_preview_of_nothing": ("command:regrade",),
     "test_the_commands": ("command:regrade", "tests/kit/toy/assignments/toy/*"),
 }
 HEADER = ",".join(COLUMNS) + "\n"
@@ -245,6 +246,8 @@ def test_the_commands(folder: ResultsFolder, command_line: Callable[..., int], c
     """Catches: an option that reaches neither scores nor pages, or that is combined with what would run submissions."""
     toy = Path(__file__).with_name("toy")
     file = str(by_hand(folder, "ada@x.edu,a,+2,well argued,R7,Is it not right?,It is.\n8,a,,,,Why?,\n"))
+    assert command_line("regrade", str(folder.path), "--adjustments", file, "--preview", root=toy) == 0
+    assert "nothing changed yet" in capsys.readouterr().out
     assert command_line("regrade", str(folder.path), "--adjustments", file, root=toy) == 0
     assert "Ada Lovelace (submission_1): 20 -> 22" in capsys.readouterr().out
     for part in ("students", "staff"):
@@ -327,3 +330,12 @@ def test_a_curve_to_a_mean_counts_points_by_hand() -> None:
     curve = made('[curve]\nkind = "mean"\nmean = 15\n')
     scores = score_class(whole, results, curve, rows(f"{ADA},loop.first,+4,w,,,\n"))
     assert [one.points for one in scores] == [17, 13]
+
+
+@pytest.mark.parametrize("more", [(), ("--undo",), ("--apply",), ("--earlier", "class")])
+def test_preview_of_nothing(
+    folder: ResultsFolder, command_line: Callable[..., int], capsys: pytest.CaptureFixture[str], more: tuple[str, ...]
+) -> None:
+    """Catches: --preview without rules to preview, which would otherwise run submissions or undo something."""
+    assert command_line("regrade", str(folder.path), "--preview", *more) == 2
+    assert "--preview shows the effect of --policy or --adjustments: add one or both" in capsys.readouterr().err

@@ -6,7 +6,7 @@ import csv
 import io
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -30,11 +30,7 @@ from tests.kit.examples import examples
 
 pytestmark = pytest.mark.recorded
 
-INPUTS = {
-    "*": ("docs/policy.md",),
-    "test_preview": ("command:regrade",),
-    "test_preview_of_nothing": ("command:regrade",),
-}
+INPUTS = ("docs/policy.md",)
 
 UTC = timezone.utc
 ASSIGNMENT = Assignment.model_validate(
@@ -915,28 +911,17 @@ def test_ended_before_the_scores_were_written(folder: ResultsFolder, monkeypatch
     assert len(list((folder.path / rescore.HISTORY).iterdir())) == 1
 
 
-def test_preview(folder: ResultsFolder, command_line: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+def test_preview(folder: ResultsFolder) -> None:
     """Catches: a preview that writes something, or says something other than what then happens."""
     rescore.rescore(folder)
     before, file = contents(folder.path), policy_file(folder, LATE)
-    assert command_line("regrade", str(folder.path), "--policy", str(file), "--preview") == 0
-    *said, last = capsys.readouterr().out.splitlines()
+    *said, last = rescore.preview_rescoring(folder, file)
     assert contents(folder.path) == before
     assert not (folder.path / rescore.HISTORY).exists()
     assert last == "nothing changed yet: scores and pages are as before; leave out --preview to apply this"
     *told, _ = rescore.rescore_and_report(folder, file)
     assert said == told
     assert contents(folder.path) != before
-
-
-@pytest.mark.parametrize("more", [(), ("--undo",), ("--apply",), ("--earlier", "class")])
-def test_preview_of_nothing(
-    folder: ResultsFolder, command_line: Callable[..., int], capsys: pytest.CaptureFixture[str], more: tuple[str, ...]
-) -> None:
-    """Catches: --preview without rules to preview, which would otherwise run submissions or undo something."""
-    rescore.rescore(folder)
-    assert command_line("regrade", str(folder.path), "--preview", *more) == 2
-    assert "--preview shows the effect of --policy or --adjustments: add one or both" in capsys.readouterr().err
 
 
 def test_lines_for_a_terminal(folder: ResultsFolder) -> None:
