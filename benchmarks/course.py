@@ -443,8 +443,9 @@ def empty_calls(count: int) -> dict[str, float]:
 
     folder = make_temporary_folder()
     (folder / "drivers.py").write_text("def nothing(submitted):\n    return None\n")
+    (folder / "submissions").mkdir()
     make_readable(folder)
-    with ForkedSandbox(folder / "drivers.py", [ROOT]) as sandbox:
+    with ForkedSandbox(folder / "drivers.py", [folder / "submissions"]) as sandbox:
         sandbox.warm_up()
         times, used, judge = [], sandbox.cpu_seconds, time.process_time()
         for _ in range(count):

@@ -20,10 +20,10 @@ import json
 import os
 import platform
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -202,17 +202,21 @@ def memory(pid: int) -> int:
 def empty_call(calls: int = 200) -> float:
     """Return the median wall milliseconds of a driver call that does nothing, with a warm server and no submission."""
     from grader.sandbox.forked import ForkedSandbox
+    from grader.sandbox.places import make_readable, make_temporary_folder
 
-    with tempfile.TemporaryDirectory() as folder:
-        drivers = Path(folder) / "drivers.py"
-        drivers.write_text(NOTHING)
-        with ForkedSandbox(drivers, [ROOT]) as sandbox:
-            sandbox.warm_up()
-            times = []
-            for _ in range(calls):
-                began = time.perf_counter()
-                sandbox.call("nothing", {})
-                times.append((time.perf_counter() - began) * 1000)
+    folder = make_temporary_folder()
+    drivers, submissions = folder / "drivers.py", folder / "submissions"
+    drivers.write_text(NOTHING)
+    submissions.mkdir()
+    make_readable(folder)
+    with ForkedSandbox(drivers, [submissions]) as sandbox:
+        sandbox.warm_up()
+        times = []
+        for _ in range(calls):
+            began = time.perf_counter()
+            sandbox.call("nothing", {})
+            times.append((time.perf_counter() - began) * 1000)
+    shutil.rmtree(folder)
     return median(times)
 
 
