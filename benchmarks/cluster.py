@@ -39,7 +39,6 @@ TOY = ROOT / "tests" / "kit" / "toy"
 KINDS = {"right": SOLUTION, "wrong": WRONG, "another way": OTHER, "simple": SIMPLE, "not Python": "def total(:\n"}
 LONGEST = 7_200  # seconds of a run
 SAMPLE = 100  # submissions that are also graded without Dask
-COMPILED = {"PYTHONDONTWRITEBYTECODE"}  # where it is set, each process would compile the kit anew
 
 
 class Cluster:
@@ -188,7 +187,8 @@ def course(root: Path, export: Path, folder: Path) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name not in COMPILED}
+    """Return the environment without a variable for which each process would compile the kit anew."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def mtimes(folder: Path) -> dict[str, int]:
