@@ -46,6 +46,12 @@ READS_ALL = re.compile(
     r"|\bsys\.modules(\[(?!'(?!submitted|__main__)\w+'\])|\.(get|values|items)\b)",
     re.MULTILINE,
 )
+# Likewise, for a driver that gets some names as arguments: its callers and the cases contain these.
+FINDS_NAMES = re.compile(
+    r"\b(dir|globals|locals|getmembers|eval|exec|attrgetter|methodcaller|import_module)\("
+    r"|\bvars\((\w+\.)?(submitted|submission|module|student)\)|\b(submitted|submission|module|student)\.__dict__"
+    r"|\b(__subclasses__|__init_subclass__|__import__)\b"
+)
 READS_TEXT = re.compile(r"\b(getsource|getsourcelines|getcomments|getdoc|__doc__|__file__)\b")
 # Names that pytest uses by itself.
 PYTEST_USES = re.compile(r"pytest_\w+|pytestmark|(setup|teardown)_?\w*")
@@ -140,6 +146,9 @@ class CheckIngredients(NamedTuple):
     Attributes:
         digest: The hash of all of it.
         names: All names and texts in it. They include every name of a submission that the check uses, unless `reads_all`.
+        uses: The words in those of them by which code in the sandbox may use a submission: without views, and without parts
+            of support files that its drivers do not reach.
+        finds_names: Whether that code may use names that neither it nor a case contains.
         reads_all: Whether it may use any name of a submission.
         reads_text: Whether it may read the submission's text.
         cases: The names of the cases that it uses; all cases if its text does not name them.
@@ -148,6 +157,8 @@ class CheckIngredients(NamedTuple):
 
     digest: str
     names: frozenset[str]
+    uses: frozenset[str]
+    finds_names: bool
     reads_all: bool
     reads_text: bool
     cases: frozenset[str]
@@ -187,7 +198,8 @@ def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> di
     facts = _module(FACTS) if "grader.sandbox.facts" in drivers.imports else _parsed("")
     views = _module(home.views) if home.views.is_file() else _parsed("")
     support = [part for path in home.support() for part in (path.name, _run_of(path))]
-    helpers = [statement for path in home.support() if path.suffix == ".py" for statement in _module(path).all_statements()]
+    modules = [_module(path) for path in home.support() if path.suffix == ".py"]
+    helpers = [statement for module in modules for statement in module.all_statements()]
     found: dict[str, CheckIngredients] = {}
     for suite in suites:
         stored = answers.read_answers(home.answers[suite], home.assignment.name)
@@ -211,16 +223,40 @@ def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> di
                 reached = [*own, *own_views, *shared.reach(seen), *run]
                 settings = _settings(home, checks, name)
                 code = [statement.text for statement in reached]
-                names = frozenset().union(*(statement.words | statement.attributes for statement in (*reached, *helpers)))
-                names |= {word for case in used for text in _texts_in(cases[case].inputs) for word in re.findall(r"\w+", text)}
+                given_words = {
+                    word for case in used for text in _texts_in(cases[case].inputs) for word in re.findall(r"\w+", text)
+                }
+                names = given_words | _list_words((*reached, *helpers))
+                used_code = [*own, *run]
+                while more := set(_reach_all(modules, used_code)) - {*used_code}:
+                    used_code += more
+                uses = {*given_words, *re.findall(r"\w+", " ".join(_list_words(used_code)))}
+                finds_names = any(FINDS_NAMES.search(statement.text) for statement in used_code)
                 beside = [statement.text for statement in (*run, *helpers)]
                 any_name, whole_text = (any(map(pattern.search, beside)) for pattern in (READS_ALL, READS_TEXT))
                 read = [path.read_bytes() for path in (home.drivers, *home.support())] if whole_text else []
                 hashed = hash_parts([given, *settings, *code, *(prints[case] for case in used), *read])
                 found[f"{suite}/{name}"] = CheckIngredients(
-                    hashed, names, any_name, whole_text, frozenset(used), frozenset(asked)
+                    digest=hashed,
+                    names=frozenset(names),
+                    uses=frozenset(uses),
+                    finds_names=finds_names,
+                    reads_all=any_name,
+                    reads_text=whole_text,
+                    cases=frozenset(used),
+                    drivers=frozenset(asked),
                 )
     return found
+
+
+def _list_words(statements: Iterable[ParsedStatement]) -> set[str]:
+    return {word for statement in statements for word in statement.words | statement.attributes}
+
+
+def _reach_all(modules: Sequence[ParsedModule], code: Iterable[ParsedStatement]) -> Iterator[ParsedStatement]:
+    """Yield the statements of these modules that this code names."""
+    names = _list_words(code)
+    return (statement for module in modules for statement in module.reach(names))
 
 
 def reads_text(drivers: Path, name: str) -> bool:

@@ -63,6 +63,8 @@ def run(root: Path, options: argparse.Namespace) -> int:
         own = run.take_shard(job.course.entries, *map(int, numbers))
         entries = run.list_ungraded_entries(job, own)
         print(f"{len(own)} submissions ({job.course.layout}), {len(own) - len(entries)} graded before", flush=True)
+        if resubmitted := sum(entry.id in job.course.earlier for entry in entries):
+            print(f"{resubmitted} resubmitted: passed checks run again only if the code that they use has changed", flush=True)
         if options.require_sound or len(entries) >= REFERENCE_FROM:
             require_sound(home, options)
         for line in run.list_remarks(job):

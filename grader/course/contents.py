@@ -13,6 +13,8 @@ from grader.fingerprints import hash_parts
 if TYPE_CHECKING:
     from grader.sandbox.parsing import FileParser
 
+PYTHON = "file"  # before the content of a Python file
+
 
 def hash_graded_content(place: Path, parts: dict[str, Path], home: AssignmentFiles, parser: FileParser) -> str:
     """Return the hash of the graded content of a submission, whatever its file name and folder.
@@ -39,9 +41,14 @@ def hash_graded_content(place: Path, parts: dict[str, Path], home: AssignmentFil
         return hash_parts(["refused", str(error).replace(str(place), "")])
     texts: list[bytes | str] = []
     for file in handed:
-        texts += ["notebook" if file.notebook else "file", file.content]
+        texts += ["notebook" if file.notebook else PYTHON, file.content]
         texts += [part for name, content in sorted(file.attachments.items()) for part in (name, content)]
     return hash_parts(texts)
+
+
+def hash_one_file(content: bytes) -> str:
+    """Return what `hash_graded_content` returns of a submission that is this Python file and nothing else."""
+    return hash_parts([PYTHON, content])
 
 
 def is_submittable(name: str, home: AssignmentFiles) -> bool:

@@ -64,16 +64,16 @@ def collect_code(home: AssignmentFiles, course: Course, folder: Path) -> dict[st
     export = Path(course.export)
     with OwnParser() as parser:
         for entry in course.entries:
-            kept = _keep(course, entry, folder)
+            kept = locate_code(folder, entry.id, course.submissions[entry.id])
             if kept.is_file():
                 found[entry.id] = read_stored(kept, HandedInCode)
-            elif export.is_dir() and (code := _read(home, export, entry, parser)):
+            elif export.is_dir() and (code := read_code(home, export, entry, parser)):
                 write_atomically(kept, code.model_dump_json() + "\n")
                 found[entry.id] = code
     return found
 
 
-def _read(home: AssignmentFiles, export: Path, entry: WorklistEntry, parser: FileParser) -> HandedInCode | None:
+def read_code(home: AssignmentFiles, export: Path, entry: WorklistEntry, parser: FileParser) -> HandedInCode | None:
     """Return the submitted code, or None if nothing in it can be graded."""
     name = home.assignment.submission
     try:
@@ -90,12 +90,13 @@ def read_kept_code(course: Course, folder: Path) -> dict[str, HandedInCode]:
     return {
         entry.id: read_stored(path, HandedInCode)
         for entry in course.entries
-        if (path := _keep(course, entry, folder)).is_file()
+        if (path := locate_code(folder, entry.id, course.submissions[entry.id])).is_file()
     }
 
 
-def _keep(course: Course, entry: WorklistEntry, folder: Path) -> Path:
-    return folder / FOLDER / f"{entry.id}.{course.submissions[entry.id][:SHORT]}.json"
+def locate_code(folder: Path, entry: str, submission: str) -> Path:
+    """Return the path for the code of a submission, given the id of its entry and the hash of its files."""
+    return folder / FOLDER / f"{entry}.{submission[:SHORT]}.json"
 
 
 def decode_file(name: str, content: bytes, notebook: bool, parser: FileParser) -> CodeFile:

@@ -48,6 +48,8 @@ class SubmissionResult(StoredModel):
         checks: For each check, a hash of everything that decides it, except the submission.
         shows: For each failed check, what it saw (see `behavior.record_behavior`).
         retried: Checks that ran twice because the grader failed the first time.
+        taken_over: The number of checks whose outcome is that of an earlier result.
+        same_as: The entry with the same files that was graded in place of this one.
         seconds: Wall-clock time of the whole grading.
         cpu_seconds: CPU time of judge and sandbox.
         attempts: How often grading was started; more than once if a worker died.
@@ -60,6 +62,8 @@ class SubmissionResult(StoredModel):
     checks: dict[str, str] = Field(default_factory=dict)
     shows: dict[str, Any] = Field(default_factory=dict)
     retried: tuple[str, ...] = ()
+    taken_over: int = 0
+    same_as: str = ""
     host: str = ""
     seconds: float = 0.0
     cpu_seconds: float = 0.0
@@ -75,6 +79,7 @@ class Course(StoredModel):
         suite: Hash of the checks of the newest results (see `ResultFingerprints`).
         environment: Hash of the environment of the newest results (see `ResultFingerprints`).
         submissions: The hash of the submitted files of each entry.
+        earlier: For resubmissions, the file in results/ of what the same students submitted before.
         kept: For some entries, the file in results/ that counts instead of a newer one, after `regrade --never-lower`.
     """
 
@@ -87,6 +92,7 @@ class Course(StoredModel):
     environment: str
     submissions: dict[str, str]
     entries: list[WorklistEntry]
+    earlier: dict[str, str] = Field(default_factory=dict)
     kept: dict[str, str] = Field(default_factory=dict)
 
     def without(self, entries: Collection[str]) -> Course:

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Literal
 
 from grader import fingerprints, machine
 from grader.assignment import AssignmentFiles, UsageError
-from grader.course import contents, stopping
+from grader.course import contents, resubmission, stopping
 from grader.course.behavior import record_behavior
+from grader.course.copies import copy_result, find_copies
 from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
 from grader.course.worklist import WorklistEntry, find_unread_files, read_export
 from grader.judge.run import Grader, GradingOptions
@@ -95,11 +96,14 @@ class GradingJob:
                 report = grader.grade(path, options)
         except UsageError as error:
             status = "refused"
+            if before and before.status != status:
+                earlier, options = {}, GradingOptions()
             why = LAID_OUT.sub("", str(error).replace(f"{self.export}{os.sep}", ""))  # a student reads it
             report = grader.grade(grader.refused(self.export / entry.path, why), options)
         report.submission = sanitize(entry.path)
         present = {check.id for check in report.checks} - grader.seen.keys()
         kept = {check: saw for check, saw in before.shows.items() if check in present} if before else {}
+        taken_over = len(present & earlier.keys() - again)
         return SubmissionResult(
             entry=entry.id,
             key=self.key(entry),
@@ -108,6 +112,7 @@ class GradingJob:
             checks={check.id: self.checks.get(check.id.partition("[")[0], "") for check in report.checks},
             shows=kept | record_behavior(grader.seen),
             retried=tuple(grader.retried),
+            taken_over=taken_over,
             host=platform.node(),
             seconds=round(time.monotonic() - began, 3),
             cpu_seconds=round(time.process_time() + grader.cpu_seconds - used, 3),
@@ -200,21 +205,21 @@ def prepare_job(  # noqa: PLR0913 - the options of the command `course`
         unread=find_unread_files(export, found, entries),
         entries=entries,
     )
+    if (folder / "course.json").is_file():
+        before = ResultsFolder(folder).course()
+        course.earlier = resubmission.find_earlier_results(course, before, ResultsFolder(folder))
+        course.kept = {} if keep else _find_kept_results(course, before)
     if not keep:
-        ResultsFolder(folder).write_course(_with_kept_results(course, ResultsFolder(folder)))
+        ResultsFolder(folder).write_course(course)
     return GradingJob(
         home.root, course, export.resolve(), folder.resolve(), fingerprints.hash_checks(home, suites), require_level
     )
 
 
-def _with_kept_results(course: Course, folder: ResultsFolder) -> Course:
-    """Return the course with its kept results, if suite and submission are unchanged."""
-    if not (folder.path / "course.json").is_file():
-        return course
-    before = folder.course()
+def _find_kept_results(course: Course, before: Course) -> dict[str, str]:
+    """Return the kept results of the last grading whose suite and submission are unchanged."""
     same = {entry for entry, content in course.submissions.items() if before.submissions.get(entry) == content}
-    kept = {entry: file for entry, file in before.kept.items() if entry in same} if before.suite == course.suite else {}
-    return course.model_copy(update={"kept": kept})
+    return {entry: file for entry, file in before.kept.items() if entry in same} if before.suite == course.suite else {}
 
 
 def list_remarks(job: GradingJob) -> Iterator[str]:
@@ -304,6 +309,8 @@ class RunProgress:
         return f"{self.done} of {self.count} graded, {self.rate:.2f} a second, {lasts} left"
 
 
+GradingTask = tuple[WorklistEntry, SubmissionResult | None, frozenset[str]]
+"""An entry, an earlier result, and the checks of it to run again."""
 Again = Mapping[str, tuple[SubmissionResult, frozenset[str]]]
 """Earlier results by entry, each with the checks to run again."""
 
@@ -356,7 +363,7 @@ def grade_entries(
         entries: The entries to grade.
         workers: The maximum number of workers.
         progress: Called with the progress after each entry.
-        again: Earlier results of entries, and the checks to run again; see `Again`.
+        again: Earlier results of entries, and the checks to run again; see `Again`. By default, those of resubmissions.
         template: A grader from `open_warm_grader`, to use it for several calls.
 
     Raises:
@@ -365,12 +372,19 @@ def grade_entries(
     """
     if not entries:
         return RunProgress(0)
-    tasks = [(entry, *(again or {}).get(entry.id, (None, frozenset()))) for entry in entries]
+    if again is None:
+        again = resubmission.TakeOver(job.home, job.course, job.folder, job.require_level).plan(entries)
+    tasks = [(entry, *again.get(entry.id, (None, frozenset()))) for entry in entries]
+    standing = RunProgress(len(entries))
     with (
         stopping.catch_signals() as stop,
         open_warm_grader(job) if template is None else contextlib.nullcontext(template) as ready,
     ):
-        return _Crew(job, tasks, ready, min(workers, len(tasks)), progress, stop).run()
+        crew = _Crew(job, ready, workers, progress, stop, standing)
+        copies = find_copies(job.course, entries)
+        crew.run([task for task in tasks if task[0].id not in copies])
+        crew.run([task for task in tasks if task[0].id in copies and not crew.copy(copies[task[0].id], task[0])])
+    return standing
 
 
 class _Crew:
@@ -379,22 +393,22 @@ class _Crew:
     def __init__(
         self,
         job: GradingJob,
-        tasks: list[tuple[WorklistEntry, SubmissionResult | None, frozenset[str]]],
         template: Grader,
         size: int,
         progress: Callable[[RunProgress], None],
         stop: stopping.StopRequest,
+        standing: RunProgress,
     ) -> None:
         self.job = job
-        self.tasks = tasks
         self.template = template
-        self.standing = RunProgress(len(tasks))
-        self.size = self._fit(size)
+        self.size = size
+        self.standing = standing
         self.progress = progress
         self.stop = stop
         self.folder = ResultsFolder(job.folder)
-        self.waiting = list(reversed(range(len(tasks))))
-        self.attempts = [0] * len(tasks)
+        self.tasks: list[GradingTask] = []
+        self.waiting: list[int] = []
+        self.attempts: list[int] = []
         self.limit = PATIENCE * job.course.assignment.limits.budget + SPARE_SECONDS
         self.context: ForkContext | SpawnContext = (
             multiprocessing.get_context("fork") if FORKS else multiprocessing.get_context("spawn")
@@ -413,19 +427,27 @@ class _Crew:
         )
         return fitting
 
-    def run(self) -> RunProgress:
-        """Grade all tasks, and return the progress; at the end no worker is left.
+    def copy(self, original: WorklistEntry, copy: WorklistEntry) -> bool:
+        """Give one entry the result of another one with the same files; return whether that was possible."""
+        if done := copy_result(self.folder, self.job.course, original, copy):
+            self._count(copy, True)
+        return done
+
+    def run(self, tasks: list[GradingTask]) -> None:
+        """Grade these, and keep up the progress; at the end no worker is left.
 
         Raises:
             KeyboardInterrupt: If this process is asked to stop.
         """
+        self.tasks, self.waiting, self.attempts = tasks, list(reversed(range(len(tasks)))), [0] * len(tasks)
         gc.collect()
         gc.freeze()  # so that garbage collection does not copy shared memory in every worker
         try:
-            for number in range(self.size):
+            for number in range(self._fit(min(self.size, len(tasks)))):
                 self.stop.check()
                 self.crew.append(self._start(number))
-            self.standing.began = time.monotonic()
+            if not self.standing.done:
+                self.standing.began = time.monotonic()
             if self.standing.remark:
                 self.progress(self.standing)
             while self.crew:
@@ -440,7 +462,6 @@ class _Crew:
         finally:
             self._end()
             gc.unfreeze()
-        return self.standing
 
     def _end(self) -> None:
         """End the workers that are left."""
@@ -518,7 +539,7 @@ class _Crew:
 
 def _work(
     job: GradingJob,
-    tasks: Sequence[tuple[WorklistEntry, SubmissionResult | None, frozenset[str]]],
+    tasks: Sequence[GradingTask],
     connection: multiprocessing.connection.Connection,
     template: tuple[Grader, int] | None,
     parent: int,
