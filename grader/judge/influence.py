@@ -30,6 +30,8 @@ TOLD, TOLD_PART = 0.01, 0.005  # a factor has a name if it is this close to it; 
 PARALLEL = 0.1  # of how far an output moves: if it leaves the right direction further than this, no factor says how strongly
 SMALL = 10  # whole numbers up to this one, and parts by them, say something as they are
 
+VAGUE = "strongly than it should?"  # how a question ends that gives only a direction
+
 Influences = dict[str, dict[str, np.ndarray]]
 """By input and output: what a unit of each row of the input adds to each number of the output, [output, input]."""
 
@@ -262,7 +264,7 @@ class _Pair:
             return f"Why does {source} move {target} {format_times(ratio)}{name} as strongly as it should?"
         if ratio < 0:
             return f"Why does {source} move {target} in the wrong direction?"
-        return f"Why does {source} move {target} {'more' if ratio > 1 else 'less'} strongly than it should?"
+        return f"Why does {source} move {target} {'more' if ratio > 1 else 'less'} {VAGUE}"
 
     def _name_factor(self, ratio: float) -> str | None:
         """Return a remark on what a factor is: None without a name, "" for two names, or for a whole number or part."""

@@ -10,7 +10,7 @@ from grader.assignment import Question
 from grader.judge.compare import difference
 from grader.judge.evidence import Evidence, WrongAnswerEvidence
 from grader.judge.failure import CheckFailed, CheckNotRun
-from grader.judge.influence import explain_influences, list_outputs, measure_influences
+from grader.judge.influence import VAGUE, explain_influences, list_outputs, measure_influences
 from grader.judge.relations import explain_relation
 from grader.judge.student import LastCall, RunContext
 from grader.report.model import Cause
@@ -48,12 +48,15 @@ def _find_pattern(
 ) -> tuple[str, str] | None:
     if related := _find_relation(wrong, loosely=False):
         return related
+    vague = None
     for check, evidence, tried in wrong:
         if submission and tried and tried.case and tried.case.influences:
             if said := _explain_dependence(tried, evidence, _Probe(shared, submission, question, tried)):
-                return check, said
+                if not said.endswith(VAGUE):
+                    return check, said
+                vague = check, said
             break
-    return _find_relation(wrong, loosely=True)
+    return _find_relation(wrong, loosely=True) or vague
 
 
 def _find_relation(wrong: Sequence[tuple[str, Evidence, LastCall | None]], loosely: bool) -> tuple[str, str] | None:
@@ -102,10 +105,19 @@ def _explain_dependence(tried: LastCall, evidence: Evidence, probe: _Probe) -> s
 def _list_judged(outputs: dict[str, Any], evidence: Evidence) -> dict[str, Any]:
     """Return the outputs that the check found wrong; all of them if it looked at none as it is.
 
-    The others may differ from the solution's in right work, too.
+    The others may differ from the solution's in right work, too. If the check found only a list of names wrong, such as the
+    inputs that a call has changed, nothing says that an output is.
     """
+    if isinstance(evidence, WrongAnswerEvidence) and all(map(_is_about_names, (evidence.expected, evidence.got))):
+        return {}
     parts = evidence.expected if isinstance(evidence, WrongAnswerEvidence) and isinstance(evidence.expected, dict) else {}
     if not outputs.keys() & parts.keys():
         return outputs
     wrong = evidence.wrong_parts if len(parts) > 1 else parts.keys()
     return {name: value for name, value in outputs.items() if name in wrong}
+
+
+def _is_about_names(facts: Any) -> bool:
+    """Return whether facts hold only lists of texts."""
+    parts = facts.values() if isinstance(facts, dict) else [facts]
+    return all(isinstance(part, list) and all(isinstance(item, str) for item in part) for part in parts)

@@ -14,6 +14,7 @@ MOST_COUNTED = 64
 # Ten times coarser than checks compare: a relation to the right numbers survives the rounding of float32 sums, and three
 # wrong numbers or more do not meet one by chance.
 RTOL, ATOL = 1e-3, 1e-4  # the latter as a share of the largest number
+ON_A_LINE = 5  # different numbers of which no other function than a linear one is so close to one
 
 
 def explain_relation(expected: Any, got: Any, loosely: bool = False) -> str | None:
@@ -22,7 +23,8 @@ def explain_relation(expected: Any, got: Any, loosely: bool = False) -> str | No
     Factors, signs, an offset, rows that were moved or turned round: none of it needs the function again.
 
     Args:
-        loosely: Whether less will do: numbers that are all 0 or all the same, or the right ones in any order.
+        loosely: Whether less will do: any factor and offset, numbers that are all 0 or all the same, or the right ones in any
+            order.
     """
     right = list_outputs(expected, MANY, nested=True)
     for name, found in list_outputs(got, MANY, nested=True).items():
@@ -47,6 +49,8 @@ def _relate_loosely(expected: np.ndarray, got: np.ndarray) -> str | None:
         return f"is {{name}} 0{' everywhere' if expected.size > 1 else ''}"
     if expected.size < 3:
         return None
+    if said := _relate_linearly(expected, got):
+        return said
     if np.ptp(got) < 1e-6 * np.abs(got).max() and np.ptp(expected) > RTOL * np.abs(expected).max():
         return "is {name} the same everywhere"
     if not _apart(np.sort(expected, axis=None), np.sort(got, axis=None)):
@@ -66,6 +70,21 @@ def _relate_size(expected: np.ndarray, got: np.ndarray) -> str | None:
     if not _apart(expected + offset, got):
         return f"is {{name}} off by the same {format_number(float(f'{offset:.3g}'))} everywhere"
     return None
+
+
+def _relate_linearly(expected: np.ndarray, got: np.ndarray) -> str | None:
+    if _count_values(expected) < ON_A_LINE or np.ptp(got) <= RTOL * np.abs(got).max():
+        return None
+    about = expected - expected.mean()
+    slope = float((about * got).sum() / (about * about).sum())
+    if _apart(slope * about, got - got.mean()):
+        return None
+    factor = float((expected * got).sum() / (expected * expected).sum())
+    if not _apart(factor * expected, got):
+        return f"is {{name}} {format_times(factor)} what it should be, everywhere"
+    offset = float(f"{got.mean() - slope * expected.mean():.3g}")
+    sign = "minus" if offset < 0 else "plus"
+    return f"is {{name}} {format_times(slope)} what it should be, {sign} {format_number(abs(offset))}, everywhere"
 
 
 def _is_count(factor: float) -> bool:

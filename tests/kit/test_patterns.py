@@ -76,6 +76,9 @@ def test_a_half_says_nothing_of_an_axis_of_two() -> None:
         (np.zeros(5), "Why is x 0 everywhere?"),
         (np.full(5, 1.3), "Why is x the same everywhere?"),
         (np.sort(RIGHT), "Why does x hold the right numbers in another order?"),
+        (0.93 * RIGHT, "Why is x 0.93 times what it should be, everywhere?"),
+        (-0.4 * RIGHT + 7, "Why is x -0.4 times what it should be, plus 7, everywhere?"),
+        (2 * RIGHT - 1.5, "Why is x 2 times what it should be, minus 1.5, everywhere?"),
     ],
 )
 def test_loose_relations_come_last(got: np.ndarray, said: str) -> None:
@@ -86,7 +89,7 @@ def test_loose_relations_come_last(got: np.ndarray, said: str) -> None:
 
 @pytest.mark.parametrize(
     "got",
-    [RIGHT, RIGHT * (1 + 1e-6), RIGHT**2, 0.93 * RIGHT, np.array([np.nan] * 5), RIGHT[:4], RIGHT[:, None], "text", None, [], 5],
+    [RIGHT, RIGHT * (1 + 1e-6), RIGHT**2, np.array([np.nan] * 5), RIGHT[:4], RIGHT[:, None], "text", None, [], 5],
 )
 @pytest.mark.parametrize("loosely", [False, True])
 def test_numbers_without_a_relation_are_left_alone(got: Any, loosely: bool) -> None:
@@ -101,8 +104,9 @@ def test_numbers_without_a_relation_are_left_alone(got: Any, loosely: bool) -> N
         ([0.0, 1.0, 0.0, 0.0, 0.0], [0.0] * 5),
         ([1.0, 1.0 + 1e-7, 1.0 - 1e-7, 1.0, 1.0], [0.0, 1.0, 1.0, 1.0, 1.0]),
         ([0.7, 0.7 + 1e-8, 0.7 - 1e-8], [0.2] * 3),
+        ([1.0, 1.0, 2.0, 2.0, 3.0], [0.7, 0.7, 1.4, 1.4, 2.1]),
     ],
-    ids=["a flag that is missing", "rounded ones, the first missing", "the right ones are the same, too"],
+    ids=["a flag that is missing", "rounded ones, the first missing", "the right ones are the same, too", "a line through three points"],
 )
 @pytest.mark.parametrize("loosely", [False, True])
 def test_a_pattern_of_the_right_numbers_is_no_fault(expected: list[float], got: list[float], loosely: bool) -> None:
@@ -318,29 +322,27 @@ def test_what_the_check_did_not_find_wrong_is_not_asked_about() -> None:
     case = Case("path", "driver", "gae", inputs, answer(inputs["rewards"]), {"rewards": 1}, influences)
     question = Question(id="gae", title="t", function="gae", task="t", points=QuestionPoints(visible=1, hidden=0))
 
-    def said(*checked: str, **wrong: float) -> str:
-        got = answer(inputs["rewards"], wrong)
-        evidence = WrongAnswerEvidence(
-            "path",
-            {name: case.answer[name] for name in checked},
-            {name: got[name] for name in checked},
-            None,
-            Tolerance(1e-5, 1e-5),
-        )
+    def find(expected: object, got: object, wrong: Mapping[str, float]) -> tuple[str, str] | None:
+        evidence = WrongAnswerEvidence("path", expected, got, None, Tolerance(1e-5, 1e-5))
         failure = CheckFailed(Outcome.FAILED, "wrong", evidence=evidence)
         shared = SimpleNamespace(
             sandbox=SimpleNamespace(call=lambda driver, given, *rest: Reply("ok", answer(given["rewards"], wrong))),
             clock=SimpleNamespace(limit=lambda question: 1.0),
         )
         tried = LastCall("driver", inputs, 0, case)
-        found = find_pattern([("test_path", failure, tried)], cast(RunContext, shared), Path("submitted.py"), question)
+        return find_pattern([("test_path", failure, tried)], cast(RunContext, shared), Path("submitted.py"), question)
+
+    def said(*checked: str, **wrong: float) -> str:
+        got = answer(inputs["rewards"], wrong)
+        found = find({name: case.answer[name] for name in checked}, {name: got[name] for name in checked}, wrong)
         assert found
         return found[1]
 
     wrong = {"targets": 3.1, "advantages": 1.3}
-    assert said("targets", "advantages", **wrong) == "Why does rewards move targets more strongly than it should?"
-    assert said("advantages", **wrong) == "Why does rewards move advantages more strongly than it should?"
+    assert said("targets", "advantages", **wrong) == "Why is targets 3.1 times what it should be, everywhere?"
+    assert said("advantages", **wrong) == "Why is advantages 1.3 times what it should be, everywhere?"
     assert said("targets", "advantages", targets=1.0000001, advantages=1.3) == said("advantages", advantages=1.3)
+    assert find({"changed": []}, {"changed": ["rewards"]}, wrong) is None  # what was changed may have changed the answer
 
 
 WORK = '''
