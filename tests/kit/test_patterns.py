@@ -106,7 +106,12 @@ def test_numbers_without_a_relation_are_left_alone(got: Any, loosely: bool) -> N
         ([0.7, 0.7 + 1e-8, 0.7 - 1e-8], [0.2] * 3),
         ([1.0, 1.0, 2.0, 2.0, 3.0], [0.7, 0.7, 1.4, 1.4, 2.1]),
     ],
-    ids=["a flag that is missing", "rounded ones, the first missing", "the right ones are the same, too", "a line through three points"],
+    ids=[
+        "a flag that is missing",
+        "rounded ones, the first missing",
+        "the right ones are the same, too",
+        "a line through three points",
+    ],
 )
 @pytest.mark.parametrize("loosely", [False, True])
 def test_a_pattern_of_the_right_numbers_is_no_fault(expected: list[float], got: list[float], loosely: bool) -> None:
