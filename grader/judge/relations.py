@@ -14,6 +14,7 @@ MOST_COUNTED = 64
 # Ten times coarser than checks compare: a relation to the right numbers survives the rounding of float32 sums, and three
 # wrong numbers or more do not meet one by chance.
 RTOL, ATOL = 1e-3, 1e-4  # the latter as a share of the largest number
+PLAIN = 0.01  # how far a factor must be from 1, or an offset from 0 as a share of the largest number, to be more than rounding
 ON_A_LINE = 5  # different numbers of which no other function than a linear one is so close to one
 
 
@@ -78,6 +79,8 @@ def _relate_linearly(expected: np.ndarray, got: np.ndarray) -> str | None:
     about = expected - expected.mean()
     slope = float((about * got).sum() / (about * about).sum())
     if _apart(slope * about, got - got.mean()):
+        return None
+    if abs(slope - 1) < PLAIN and np.abs(got - expected).max() < PLAIN * np.abs(expected).max():
         return None
     factor = float((expected * got).sum() / (expected * expected).sum())
     if not _apart(factor * expected, got):

@@ -105,12 +105,14 @@ def test_numbers_without_a_relation_are_left_alone(got: Any, loosely: bool) -> N
         ([1.0, 1.0 + 1e-7, 1.0 - 1e-7, 1.0, 1.0], [0.0, 1.0, 1.0, 1.0, 1.0]),
         ([0.7, 0.7 + 1e-8, 0.7 - 1e-8], [0.2] * 3),
         ([1.0, 1.0, 2.0, 2.0, 3.0], [0.7, 0.7, 1.4, 1.4, 2.1]),
+        (RIGHT.tolist(), (1.004 * RIGHT + 2e-3).tolist()),
     ],
     ids=[
         "a flag that is missing",
         "rounded ones, the first missing",
         "the right ones are the same, too",
         "a line through three points",
+        "rounding",
     ],
 )
 @pytest.mark.parametrize("loosely", [False, True])
