@@ -230,8 +230,8 @@ def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> di
                 used_code = [*own, *run]
                 while more := set(_reach_all(modules, used_code)) - {*used_code}:
                     used_code += more
-                uses = {*given_words, *re.findall(r"\w+", " ".join(_list_words(used_code)))}
-                finds_names = any(FINDS_NAMES.search(statement.text) for statement in used_code)
+                uses = given_words.union(*(_list_used_words(statement.text) for statement in used_code))
+                finds_names = any(_finds_names(statement.text) for statement in used_code)
                 beside = [statement.text for statement in (*run, *helpers)]
                 any_name, whole_text = (any(map(pattern.search, beside)) for pattern in (READS_ALL, READS_TEXT))
                 read = [path.read_bytes() for path in (home.drivers, *home.support())] if whole_text else []
@@ -251,6 +251,55 @@ def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> di
 
 def _list_words(statements: Iterable[ParsedStatement]) -> set[str]:
     return {word for statement in statements for word in statement.words | statement.attributes}
+
+
+@cache
+def _list_used_words(text: str) -> frozenset[str]:
+    """Return all words in a statement by which it may use something: names, keywords of calls, and words of texts.
+
+    Of a name that is put together, such as f"{kind}_loss", it is the known part, here "*_loss".
+    """
+    nodes = list(ast.walk(ast.parse(text)))
+    keywords = {node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg}
+    parts = {part for name in _list_attribute_names(text) for part in _list_parts(name)}
+    statement = _statement(0, text)
+    return frozenset((*keywords, *parts, *re.findall(r"\w+", " ".join(statement.words | statement.attributes))))
+
+
+@cache
+def _finds_names(text: str) -> bool:
+    """Return whether a statement may use names that neither it nor a case contains."""
+    computed = (isinstance(name, (ast.Call, ast.BinOp, ast.JoinedStr)) for name in _list_attribute_names(text))
+    known = (bool(_list_parts(name)) for name in _list_attribute_names(text))
+    unknown = any(one and not other for one, other in zip(computed, known, strict=True))
+    return unknown or FINDS_NAMES.search(text) is not None
+
+
+@cache
+def _list_attribute_names(text: str) -> tuple[ast.expr, ...]:
+    """Return the names that a statement passes to getattr and the like."""
+    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call) and len(node.args) > 1]
+    return tuple(node.args[1] for node in calls if re.fullmatch(r"(\w+\.)?(get|set|has|del)attr", ast.unparse(node.func)))
+
+
+def _list_parts(name: ast.expr) -> list[str]:
+    """Return the beginning and the end of a name in an f-string, as far as they are known: "weight*", "*_loss"."""
+    if not isinstance(name, ast.JoinedStr):
+        return []
+    first, last = (part.value if isinstance(part, ast.Constant) else None for part in (name.values[0], name.values[-1]))
+    return [*([f"{first}*"] if isinstance(first, str) else []), *([f"*{last}"] if isinstance(last, str) else [])]
+
+
+def list_support_words(home: AssignmentFiles) -> dict[str, frozenset[str]]:
+    """Return, for each name that a support file defines, all words of the code that it reaches in these files."""
+    modules = [_module(path) for path in home.support() if path.suffix == ".py"]
+    found = {}
+    for name in {name for module in modules for name in module.statements}:
+        code = list(_reach_all(modules, [statement for module in modules for statement in module.statements.get(name, [])]))
+        while more := set(_reach_all(modules, code)) - {*code}:
+            code += more
+        found[name] = frozenset().union(*(_list_used_words(statement.text) for statement in code))
+    return found
 
 
 def _reach_all(modules: Sequence[ParsedModule], code: Iterable[ParsedStatement]) -> Iterator[ParsedStatement]:

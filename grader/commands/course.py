@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scheduler", metavar="ADDRESS", help="grade on the workers of this Dask cluster: see docs/cluster.md")
     parser.add_argument("--policy", type=Path, metavar="FILE", help="late days, weights, caps: see docs/policy.md")
     parser.add_argument("--adjustments", type=Path, metavar="FILE", help="points and comments by hand: see docs/adjustments.md")
+    parser.add_argument("--afresh", action="store_true", help="run all checks of resubmissions: see docs/course.md")
     add_compared(parser)
     add_workers(parser, "submissions graded")
     add_level(parser)
@@ -58,12 +59,18 @@ def run(root: Path, options: argparse.Namespace) -> int:
     policy, rows = files.parse_policy(str(options.policy)), files.parse_adjustments(str(options.adjustments))
     with ClassProgress() as progress:
         job = run.prepare_job(
-            home, options.export, options.output, read_suites(options.suite), options.layout, options.require_level
+            home,
+            options.export,
+            options.output,
+            read_suites(options.suite),
+            options.layout,
+            options.require_level,
+            afresh=options.afresh,
         )
         own = run.take_shard(job.course.entries, *map(int, numbers))
         entries = run.list_ungraded_entries(job, own)
         print(f"{len(own)} submissions ({job.course.layout}), {len(own) - len(entries)} graded before", flush=True)
-        if resubmitted := sum(entry.id in job.course.earlier for entry in entries):
+        if not options.afresh and (resubmitted := sum(entry.id in job.course.earlier for entry in entries)):
             print(f"{resubmitted} resubmitted: passed checks run again only if the code that they use has changed", flush=True)
         if options.require_sound or len(entries) >= REFERENCE_FROM:
             require_sound(home, options)

@@ -66,6 +66,7 @@ def grade_on_cluster(
         "suite": job.course.suite,
         "environment": job.course.environment,
         "require_level": job.require_level,
+        "afresh": job.afresh,
         "workers": workers,
     }
     text = json.dumps(about)

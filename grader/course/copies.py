@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import PurePath
 
@@ -11,7 +12,7 @@ from grader.report.text import sanitize
 
 
 def find_copies(course: Course, entries: Sequence[WorklistEntry]) -> dict[str, WorklistEntry]:
-    """Return, for each entry whose files an earlier one of the entries has too, by its id, the first of these."""
+    """Return the first entry with the same files, by the id of each later entry."""
     first: dict[str, WorklistEntry] = {}
     copies = {}
     for entry in entries:
@@ -24,18 +25,19 @@ def find_copies(course: Course, entries: Sequence[WorklistEntry]) -> dict[str, W
 def copy_result(folder: ResultsFolder, course: Course, original: WorklistEntry, copy: WorklistEntry) -> bool:
     """Write the result of one entry for another one with the same files; return whether that was possible.
 
-    It is not if the report may contain the name of the other student's file, or if the submission could not be graded.
+    It is not if the report may contain the name of the other student's file or folder, or if nothing could be graded.
     """
     key = ResultFingerprints(submission=course.submissions[copy.id], suite=course.suite, environment=course.environment)
     result = folder.read(original.id, key)
-    if result is None or result.status != "graded":
+    if result is None or result.status != "graded" or result.report.remarks:
         return False
     report = result.report.model_copy(update={"submission": ""})
     text = report.model_dump_json()
     names = {original.id, original.path, PurePath(original.path).name} - {PurePath(copy.path).name}
-    if any(name in text for name in names):
+    if any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for name in names):
         return False
     report.submission = sanitize(copy.path)
-    own = {"entry": copy.id, "report": report, "same_as": original.id, "seconds": 0.0, "cpu_seconds": 0.0, "attempts": 0}
-    folder.write(result.model_copy(update=own))
+    own = {"entry": copy.id, "report": report, "same_as": original.id}
+    none = {"seconds": 0.0, "cpu_seconds": 0.0, "attempts": 0, "retried": (), "taken_over": 0}
+    folder.write(result.model_copy(update=own | none))
     return True

@@ -63,7 +63,7 @@ def open_job(about: dict[str, Any]) -> run.GradingJob:
 
     Args:
         about: Has the keys root (the folder of the assignments, if they are not in the kit's own),
-            folder (of the results), suite and environment (the client's hashes) and require_level.
+            folder (of the results), suite and environment (the client's hashes), require_level and afresh.
 
     Raises:
         UsageError: If the export is not here, or a hash differs from the client's.
@@ -81,7 +81,8 @@ def open_job(about: dict[str, Any]) -> run.GradingJob:
         if wanted != own:
             raise UsageError(f"the {what} here differs from the client's: {same.format(wanted[:12], own[:12])}")
     checks = fingerprints.hash_checks(home, course.suites)
-    return run.GradingJob(home.root, course, Path(course.export), Path(about["folder"]), checks, about["require_level"])
+    folder, level = Path(about["folder"]), about["require_level"]
+    return run.GradingJob(home.root, course, Path(course.export), folder, checks, level, about["afresh"])
 
 
 def grade_shard(job: run.GradingJob, names: list[str], workers: int | None, template: Grader) -> list[str]:

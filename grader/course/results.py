@@ -152,8 +152,12 @@ class ResultsFolder:
 
     def read(self, entry: str, key: ResultFingerprints) -> SubmissionResult | None:
         """Return the result of exactly this submission; None if there is none that can be read."""
+        return self.read_file(self.place(entry, key).name)
+
+    def read_file(self, name: str) -> SubmissionResult | None:
+        """Return the result in this file of results/; None if it cannot be read."""
         try:
-            return read_stored(self.place(entry, key), SubmissionResult)
+            return read_stored(self.results / name, SubmissionResult)
         except (OSError, UsageError):
             return None
 

@@ -54,6 +54,7 @@ class GradingJob:
 
     Attributes:
         export: The folder that the entries' paths are relative to.
+        afresh: Whether resubmissions are graded in full.
     """
 
     root: Path
@@ -62,6 +63,7 @@ class GradingJob:
     folder: Path
     checks: dict[str, str]
     require_level: str = "basic"
+    afresh: bool = False
 
     @property
     def home(self) -> AssignmentFiles:
@@ -101,18 +103,20 @@ class GradingJob:
             why = LAID_OUT.sub("", str(error).replace(f"{self.export}{os.sep}", ""))  # a student reads it
             report = grader.grade(grader.refused(self.export / entry.path, why), options)
         report.submission = sanitize(entry.path)
-        present = {check.id for check in report.checks} - grader.seen.keys()
-        kept = {check: saw for check, saw in before.shows.items() if check in present} if before else {}
-        taken_over = len(present & earlier.keys() - again)
+        # A check that was not seen kept its outcome, or did not run.
+        kept = {check.id for check in report.checks if check.id in earlier and check.outcome is earlier[check.id].outcome}
+        kept -= grader.seen.keys() | again
         return SubmissionResult(
             entry=entry.id,
             key=self.key(entry),
             status=status if report.final else "failed",
             report=report,
             checks={check.id: self.checks.get(check.id.partition("[")[0], "") for check in report.checks},
-            shows=kept | record_behavior(grader.seen),
+            shows={check: saw for check, saw in before.shows.items() if check in kept} | record_behavior(grader.seen)
+            if before
+            else record_behavior(grader.seen),
             retried=tuple(grader.retried),
-            taken_over=taken_over,
+            taken_over=len(kept),
             host=platform.node(),
             seconds=round(time.monotonic() - began, 3),
             cpu_seconds=round(time.process_time() + grader.cpu_seconds - used, 3),
@@ -173,11 +177,13 @@ def prepare_job(  # noqa: PLR0913 - the options of the command `course`
     layout: str | None = None,
     require_level: str = "basic",
     keep: bool = False,
+    afresh: bool = False,
 ) -> GradingJob:
     """Read the export, write course.json, and return the job.
 
     Args:
         keep: Whether to keep course.json as it is.
+        afresh: See `GradingJob`.
 
     Raises:
         UsageError: If the export cannot be read, or the folder cannot hold its results.
@@ -212,7 +218,7 @@ def prepare_job(  # noqa: PLR0913 - the options of the command `course`
     if not keep:
         ResultsFolder(folder).write_course(course)
     return GradingJob(
-        home.root, course, export.resolve(), folder.resolve(), fingerprints.hash_checks(home, suites), require_level
+        home.root, course, export.resolve(), folder.resolve(), fingerprints.hash_checks(home, suites), require_level, afresh
     )
 
 
@@ -251,12 +257,12 @@ def take_shard(entries: Sequence[WorklistEntry], number: int, count: int) -> lis
 
 
 def list_ungraded_entries(job: GradingJob, entries: Sequence[WorklistEntry]) -> list[WorklistEntry]:
-    """Return the entries without a result, or on which the grader itself failed."""
+    """Return the entries without a result, or on which the grader itself failed, or that are wanted afresh."""
     folder = ResultsFolder(job.folder)
 
     def is_ungraded(entry: WorklistEntry) -> bool:  # one result at a time: those of 3,000 take a gigabyte as they are read
         result = folder.read(entry.id, job.key(entry))
-        return result is None or result.status == "failed"
+        return result is None or result.status == "failed" or (job.afresh and result.taken_over > 0)
 
     return [entry for entry in entries if is_ungraded(entry)]
 
@@ -309,10 +315,10 @@ class RunProgress:
         return f"{self.done} of {self.count} graded, {self.rate:.2f} a second, {lasts} left"
 
 
-GradingTask = tuple[WorklistEntry, SubmissionResult | None, frozenset[str]]
-"""An entry, an earlier result, and the checks of it to run again."""
-Again = Mapping[str, tuple[SubmissionResult, frozenset[str]]]
-"""Earlier results by entry, each with the checks to run again."""
+GradingTask = tuple[WorklistEntry, SubmissionResult | str | None, frozenset[str]]
+"""An entry, an earlier result or its file in results/, and the checks of it to run again."""
+Again = Mapping[str, tuple[SubmissionResult | str, frozenset[str]]]
+"""Earlier results by entry, or their files, each with the checks to run again."""
 
 
 @contextlib.contextmanager
@@ -372,14 +378,16 @@ def grade_entries(
     """
     if not entries:
         return RunProgress(0)
-    if again is None:
-        again = resubmission.TakeOver(job.home, job.course, job.folder, job.require_level).plan(entries)
-    tasks = [(entry, *again.get(entry.id, (None, frozenset()))) for entry in entries]
     standing = RunProgress(len(entries))
     with (
         stopping.catch_signals() as stop,
         open_warm_grader(job) if template is None else contextlib.nullcontext(template) as ready,
     ):
+        if again is None and not job.afresh:
+            with stop.raises():
+                plan = resubmission.ResubmissionPlan(job.home, job.course, job.folder, job.require_level)
+                again = plan.make(entries)
+        tasks: list[GradingTask] = [(entry, *(again or {}).get(entry.id, (None, frozenset()))) for entry in entries]
         crew = _Crew(job, ready, workers, progress, stop, standing)
         copies = find_copies(job.course, entries)
         crew.run([task for task in tasks if task[0].id not in copies])
@@ -563,7 +571,10 @@ def _work(
                 if asked is None:
                     return
                 number, attempt = asked
-                result = job.grade(grader, *tasks[number])
+                entry, before, again = tasks[number]
+                if isinstance(before, str):
+                    before = folder.read_file(before)
+                result = job.grade(grader, entry, before, again)
                 stop.check()  # the result of an interrupted run is not valid
                 folder.write(result.model_copy(update={"attempts": attempt}))
                 connection.send(result.status != "failed")

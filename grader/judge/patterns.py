@@ -51,6 +51,8 @@ def _find_pattern(
     vague = None
     for check, evidence, tried in wrong:
         if submission and tried and tried.case and tried.case.influences:
+            if _is_only_about_names(evidence):
+                break
             if said := _explain_dependence(tried, evidence, _Probe(shared, submission, question, tried)):
                 if not said.endswith(VAGUE):
                     return check, said
@@ -105,11 +107,8 @@ def _explain_dependence(tried: LastCall, evidence: Evidence, probe: _Probe) -> s
 def _list_judged(outputs: dict[str, Any], evidence: Evidence) -> dict[str, Any]:
     """Return the outputs that the check found wrong; all of them if it looked at none as it is.
 
-    The others may differ from the solution's in right work, too. If the check found only a list of names wrong, such as the
-    inputs that a call has changed, nothing says that an output is.
+    The others may differ from the solution's in right work, too.
     """
-    if isinstance(evidence, WrongAnswerEvidence) and all(map(_is_about_names, (evidence.expected, evidence.got))):
-        return {}
     parts = evidence.expected if isinstance(evidence, WrongAnswerEvidence) and isinstance(evidence.expected, dict) else {}
     if not outputs.keys() & parts.keys():
         return outputs
@@ -117,7 +116,12 @@ def _list_judged(outputs: dict[str, Any], evidence: Evidence) -> dict[str, Any]:
     return {name: value for name, value in outputs.items() if name in wrong}
 
 
-def _is_about_names(facts: Any) -> bool:
-    """Return whether facts hold only lists of texts."""
-    parts = facts.values() if isinstance(facts, dict) else [facts]
+def _is_only_about_names(evidence: Evidence) -> bool:
+    """Return whether a check found only lists of names wrong, such as the inputs that a call has changed: no output need be."""
+    if not isinstance(evidence, WrongAnswerEvidence):
+        return False
+    parts: list[Any] = []
+    for facts in (evidence.expected, evidence.got):
+        named = facts if isinstance(facts, dict) else {"": facts}
+        parts += [named[name] for name in evidence.wrong_parts if name in named] or named.values()
     return all(isinstance(part, list) and all(isinstance(item, str) for item in part) for part in parts)

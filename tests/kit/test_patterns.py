@@ -76,7 +76,8 @@ def test_a_half_says_nothing_of_an_axis_of_two() -> None:
         (np.zeros(5), "Why is x 0 everywhere?"),
         (np.full(5, 1.3), "Why is x the same everywhere?"),
         (np.sort(RIGHT), "Why does x hold the right numbers in another order?"),
-        (0.93 * RIGHT, "Why is x 0.93 times what it should be, everywhere?"),
+        (0.99 * RIGHT, "Why is x 0.99 times what it should be, everywhere?"),
+        (np.float32(0.99) * RIGHT.astype(np.float32), "Why is x 0.99 times what it should be, everywhere?"),
         (-0.4 * RIGHT + 7, "Why is x -0.4 times what it should be, plus 7, everywhere?"),
         (2 * RIGHT - 1.5, "Why is x 2 times what it should be, minus 1.5, everywhere?"),
     ],
@@ -106,6 +107,7 @@ def test_numbers_without_a_relation_are_left_alone(got: Any, loosely: bool) -> N
         ([0.7, 0.7 + 1e-8, 0.7 - 1e-8], [0.2] * 3),
         ([1.0, 1.0, 2.0, 2.0, 3.0], [0.7, 0.7, 1.4, 1.4, 2.1]),
         (RIGHT.tolist(), (1.004 * RIGHT + 2e-3).tolist()),
+        ([1.0, 2.0, 3.0, 4.0, 5.0], [2.5, 2.0, 1.5, 1.0, 0.5]),
     ],
     ids=[
         "a flag that is missing",
@@ -113,6 +115,7 @@ def test_numbers_without_a_relation_are_left_alone(got: Any, loosely: bool) -> N
         "the right ones are the same, too",
         "a line through three points",
         "rounding",
+        "evenly spaced numbers",
     ],
 )
 @pytest.mark.parametrize("loosely", [False, True])

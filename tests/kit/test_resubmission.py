@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from grader.course.code_versions import find_unchanged
-from grader.course.results import ResultsFolder, SubmissionResult
+from grader.course import resubmission
+from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
+from grader.course.worklist import Person, WorklistEntry
 from tests.kit.toy_class import SOLUTION, Class, outcomes
 
 pytestmark = pytest.mark.recorded
@@ -20,12 +20,12 @@ INPUTS = (
     "grader/sandbox/*.py",
     "tests/kit/toy/solutions/toy/submitted.py",
 )
-
 SPREAD = "return (max(values) - min(values)) * scale"
 OTHER_SPREAD = "return scale * (max(values) - min(values))"
 TOTAL = "result = result + value"
 HELPER = "\n\ndef add(one, other):\n    return one + other\n"
 HELPED = SOLUTION.replace(TOTAL, "result = add(result, value)") + HELPER
+COMPUTED = SOLUTION + "\n\nNAMES = list(globals())\n"
 # By name: what was submitted first and then, and how many of the six checks keep their outcome.
 EDITS: dict[str, tuple[str, str, int]] = {
     "one_function": (SOLUTION, SOLUTION.replace(SPREAD, OTHER_SPREAD), 3),
@@ -35,12 +35,9 @@ EDITS: dict[str, tuple[str, str, int]] = {
     "still_wrong": (SOLUTION.replace(TOTAL, "result = value"), "\n" + SOLUTION.replace(TOTAL, "result = value"), 2),
     "helper": (HELPED, HELPED.replace("one + other", "other + one"), 2),
     "import": (SOLUTION, f"SCALE = 1.0\n{SOLUTION}", 0),
-    "computed": (
-        SOLUTION + "\n\nNAMES = list(globals())\n",
-        SOLUTION.replace(SPREAD, OTHER_SPREAD) + "\n\nNAMES = list(globals())\n",
-        0,
-    ),
+    "computed": (COMPUTED, COMPUTED.replace(SPREAD, OTHER_SPREAD), 0),
     "compiler": (SOLUTION, SOLUTION.replace(SPREAD, f"nonlocal scale\n    {SPREAD}"), 0),
+    "given_up": (SOLUTION.replace(SPREAD, "return 7.5"), SOLUTION.replace(SPREAD, "raise NotImplementedError  # for now"), 3),
     "unwritten": (SOLUTION, SOLUTION.replace(SPREAD, "raise NotImplementedError"), 3),
 }
 
@@ -83,12 +80,12 @@ def test_results_are_those_of_a_whole_grading(submitted_twice: Class, tmp_path: 
     assert not any(result.taken_over for result in whole.values())
 
 
-@pytest.mark.parametrize("damage", ["code", "result", "refused"])
+@pytest.mark.parametrize("damage", ["none", "code", "result", "refused", "afresh"])
 def test_nothing_is_taken_from_what_cannot_be_relied_on(submitted_twice: Class, tmp_path: Path, damage: str) -> None:
     """Catches: points for code that the earlier grading never saw, or from a result that did not end well."""
     part = submitted_twice.copy(tmp_path)._replace(export=tmp_path / "export")
     write(part.export, 1)
-    text = SOLUTION.replace(TOTAL, "result = 2 * value")
+    text = EDITS["one_function"][1].replace(TOTAL, "result = 2 * value")
     (part.export / "one_function.py").write_text(text, encoding="utf-8")
     folder = ResultsFolder(part.folder)
     before = part.results()["one_function"]
@@ -99,12 +96,12 @@ def test_nothing_is_taken_from_what_cannot_be_relied_on(submitted_twice: Class, 
         code.write_text(other, encoding="utf-8")
     elif damage == "result":
         folder.place("one_function", before.key).write_text("{", encoding="utf-8")
-    else:
+    elif damage == "refused":
         report = before.report.model_copy(update={"refused_calls": ("ptrace",)})
         folder.write(before.model_copy(update={"report": report}))
-    part.course()
+    part.course(*(["--afresh"] if damage == "afresh" else []))
     result = part.results()["one_function"]
-    assert (result.taken_over, result.report.points) == (0, 3)
+    assert (result.taken_over, result.report.points) == (2 if damage == "none" else 0, 3)
 
 
 def test_an_interrupted_class_remembers_the_earlier_submission(submitted_twice: Class, tmp_path: Path) -> None:
@@ -132,83 +129,28 @@ def test_students_with_the_same_file_are_graded_once(built_toy: Path, tmp_path: 
     assert "ann" not in results["bob"].report.model_dump_json()
 
 
-AGENT = """
-class Agent:
-    def __init__(self):
-        self.count = 0
+def test_students_are_found_again(tmp_path: Path) -> None:
+    """Catches: a platform that numbers every submission anew, and students without a name that are taken for one another."""
 
-    def act(self, state):
-        return self.choose(state)
+    def make(**submissions: tuple[str, Person]) -> Course:
+        return Course.model_construct(
+            suite="s",
+            environment="e",
+            submissions={entry: content for entry, (content, _) in submissions.items()},
+            entries=[WorklistEntry(id=entry, path=entry, students=(who,)) for entry, (_, who) in submissions.items()],
+            earlier={},
+        )
 
-    def choose(self, state):
-        return 1
-
-    def learn(self, batch):
-        return 2
-
-
-class Model(nn.Module):
-    def forward(self, x):
-        return x
-
-
-def returns(rewards, gamma=0.9):
-    return 1
-
-
-def returns_twice(rewards):
-    return returns(returns(rewards))
-
-
-@register
-def noted():
-    return 1
-
-
-def again():
-    return 1
-
-
-def again():
-    return 2
-"""
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "changed"),
-    [
-        ("        return 2", "        return 3", {"learn"}),
-        ("        return 1\n", "        return 5\n", {"act", "choose"}),
-        ("self.count = 0", "self.count = 1", {"act", "choose", "learn"}),
-        ("        return x", "        return 2 * x", {"model"}),
-        (
-            "def returns(rewards, gamma=0.9):\n    return 1",
-            "def returns(rewards, gamma=0.9):\n    return 7",
-            {"returns", "twice"},
-        ),
-        ("gamma=0.9", "gamma=0.8", set("every")),
-        ("def noted():\n    return 1", "def noted():\n    return 5", set("every")),
-        ("class Agent:", "class Agent(Base):", set("every")),
-        ("    return 1\n\n\ndef again():\n    return 2", "    return 2\n\n\ndef again():\n    return 1", {"again"}),
-        ("        return 2", "        return getattr(self, 'cou' + 'nt')", set("every")),
-        ("        return 2", "        return getattr(self, 'count')", {"learn"}),
-        ("        return 2", "        return vars(self)", set("every")),
-        ("        return 2", '        """Learn."""\n        return 2  # so far', set()),
-        ("        return 2", "        return 2\n    if", set("every")),
-    ],
-)
-def test_only_what_reaches_the_edit_has_changed(old: str, new: str, changed: set[str]) -> None:
-    """Catches: a method that another one calls, a class that torch calls, a default, a decorator, a second definition."""
-    names = {
-        "act": ["Agent", "act"],
-        "choose": ["Agent", "choose"],
-        "learn": ["Agent", "learn"],
-        "model": ["Model"],
-        "returns": ["returns"],
-        "twice": ["returns_twice"],
-        "again": ["again"],
+    ann, nobody = Person(name="Ann", sid="7"), Person()
+    before = make(submission_1=("a", ann), submission_2=("b", nobody), submission_3=("c", nobody))
+    now = make(submission_9=("d", ann), submission_2=("b", nobody), submission_3=("e", nobody), submission_1=("f", nobody))
+    folder = ResultsFolder(tmp_path)
+    folder.results.mkdir()
+    for entry, content in before.submissions.items():
+        folder.place(entry, ResultFingerprints(submission=content, suite="s", environment="e")).touch()
+    assert resubmission.find_earlier_results(now, before, folder) == {
+        "submission_9": "submission_1.a-s-e.json",
+        "submission_3": "submission_3.c-s-e.json",
     }
-    assert AGENT.count(old) == 1
-    earlier, now = (np.frombuffer(text.encode(), np.uint8) for text in (AGENT, AGENT.replace(old, new)))
-    unchanged = find_unchanged(None, earlier, now, names)
-    assert unchanged == ([] if changed == set("every") else [name for name in names if name not in changed])
+    other = before.model_copy(update={"suite": "another"})
+    assert resubmission.find_earlier_results(now, other, folder) == {}
