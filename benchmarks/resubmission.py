@@ -72,7 +72,6 @@ def measure(name: str) -> dict[str, object]:
             sum(result.taken_over for result in again.values()),
             sum(len(result.report.checks) for result in again.values()),
         ],
-        "points that differ": sum(again[one].report.points != anew[one].report.points for one in edits),
         "share by function": {function: round(share, 3) for function, share in sorted(shares.items(), key=lambda one: one[1])},
     }
 
