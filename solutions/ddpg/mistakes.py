@@ -428,6 +428,16 @@ sample_lags_one_step = altered(
     source="student code",
 )
 
+reset_begins_with_the_seed = altered(
+    "OUNoise",
+    {
+        "self.rng = np.random.default_rng(rng)": "self.seed = rng\nself.rng = np.random.default_rng(rng)",
+        "self.state = self.mu.copy()": "self.state = self.mu.copy()\nself.rng = np.random.default_rng(self.seed)",
+    },
+    hint="If the noise was made with a seed, do two episodes have different noise?",
+    source="student code",
+)
+
 theta_is_what_is_kept = altered(
     "OUNoise",
     {"self.state + self.theta * (self.mu - self.state)": "self.state + (1 - self.theta) * (self.mu - self.state)"},
@@ -905,6 +915,13 @@ noisy_action_squashed = altered(
     source="student code",
 )
 
+noise_reset_in_each_step = altered(
+    "DDPGAgent.select_action",
+    {"action = np.clip(": "self.noise.reset()\naction = np.clip("},
+    hint="When does an episode end, and how often is the noise reset here?",
+    source="student code",
+)
+
 noise_never_drawn = altered(
     "DDPGAgent.select_action",
     {"self.noise.sample()": "self.noise.state"},
@@ -918,6 +935,13 @@ not_over_if_both_ends_come_at_once = altered(
     "DDPGAgent.step",
     {"return next_state, reward, terminated or truncated": "return next_state, reward, terminated != truncated"},
     hint="Is the episode over if a step is both terminated and truncated?",
+    source="student code",
+)
+
+action_scaled_twice = altered(
+    "DDPGAgent.step",
+    {"self.env.step(action)": "self.env.step(action * self.env.action_space.high)"},
+    hint="Who converts an action to the units of the environment: `step`, or the wrapper around it?",
     source="student code",
 )
 

@@ -368,7 +368,19 @@ def noise(
     latest = sample()
     state = np.asarray(to_plain(getattr(process, "state", np.nan)), np.float64).ravel()
     facts["state is the latest sample"] = state.shape == latest.shape and bool(np.allclose(state, latest, rtol=1e-5))
+    facts["two episodes have the same noise"] = repeats_itself(submitted, size, given)
     return facts | {"path": moments(path), "after a reset": starting(np.array(starts))}
+
+
+def repeats_itself(submitted, size: int, given: dict[str, float]) -> bool:
+    """Return whether noise that is made with a seed begins again with the same samples after a reset."""
+    if "rng" not in inspect.signature(submitted.OUNoise).parameters:
+        return False
+    process, episodes = submitted.OUNoise(size, **given, rng=np.random.randint(2**31)), []
+    for _ in range(2):
+        process.reset()
+        episodes.append(np.array([to_plain(process.sample()) for _ in range(3)], np.float64))
+    return bool(np.array_equal(*episodes))  # type: ignore[arg-type]  # there are two
 
 
 def moments(path: np.ndarray) -> dict[str, Any]:
@@ -898,6 +910,7 @@ def actions(
     env = Still(states.shape[1], [-2.0] * samples.shape[1], [2.0] * samples.shape[1])
     agent = new_agent(submitted, normalized(submitted, env), initial_random_steps=initial_random_steps)
     agent.noise.samples, agent.total_step, agent.is_test = samples, total_step, is_test
+    resets = len(agent.noise.resets)
     chosen, kinds, kept = [], set(), []
     for state in states:
         given = np.array(state, np.float64 if double else np.float32)
@@ -913,6 +926,7 @@ def actions(
     return {
         "form of an action": sorted(kinds),
         "actions": np.array(chosen),
+        "the noise is reset": len(agent.noise.resets) > resets,
         "transition is [state, action]": kept == [True] * len(states),
     }
 
@@ -956,11 +970,20 @@ class Recorded(gym.Env):
         rewards: `[length]` of each episode.
         ends: How each ends, "terminated", "truncated", "both", or "" if the recording just stops
             there.
+        bound: Of the action space. Behind `ActionNormalizer`, which leaves that space as it is, it
+            says nothing about the actions that the environment takes.
     """
 
-    def __init__(self, observations: list[np.ndarray], rewards: list[np.ndarray], ends: list[str], act_dim: int = 1) -> None:
+    def __init__(
+        self,
+        observations: list[np.ndarray],
+        rewards: list[np.ndarray],
+        ends: list[str],
+        act_dim: int = 1,
+        bound: float = 1.0,
+    ) -> None:
         self.observation_space = gym.spaces.Box(-np.inf, np.inf, observations[0].shape[1:], np.float32)
-        self.action_space = gym.spaces.Box(-1.0, 1.0, (act_dim,), np.float32)
+        self.action_space = gym.spaces.Box(-bound, bound, (act_dim,), np.float32)
         self.episodes = list(zip(observations, rewards, ends, strict=True))
         self.episode, self.time, self.over = 0, 0, False
         self.actions: list[np.ndarray] = []
@@ -998,7 +1021,7 @@ def steps(
     is_test: bool = False,
 ) -> dict:
     """Do recorded actions by `step`; report what it returned and what was stored."""
-    env = Recorded(observations, rewards, ends, actions[0].shape[1])
+    env = Recorded(observations, rewards, ends, actions[0].shape[1], bound=2.0)
     agent = new_agent(submitted, env)
     agent.is_test, agent.total_step = is_test, 7
     counted = 0  # which is for train to do

@@ -52,7 +52,8 @@ def test_other_noise(student):
     """Mean, variance, correlation and start with μ = -2; with θ = 1, independent samples."""
 
     def view(facts):
-        return ornstein_uhlenbeck()(facts) | only("state after reset", "state is the latest sample")(facts)
+        beside = only("state after reset", "state is the latest sample", "two episodes have the same noise")
+        return ornstein_uhlenbeck()(facts) | beside(facts)
 
     student.expect("noise_around_minus_two", view)
     student.expect("noise_without_memory", ornstein_uhlenbeck())
