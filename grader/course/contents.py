@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from grader import submission
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course.worklist import HANDED_IN
-from grader.fingerprints import hash_parts
+from grader.hashing import hash_parts
 
 if TYPE_CHECKING:
     from grader.sandbox.parsing import FileParser

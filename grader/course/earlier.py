@@ -18,7 +18,7 @@ from grader.course.numbers import ClassStatistics, describe_class
 from grader.course.results import ResultsFolder, SubmissionResult
 from grader.course.similarity import SimilarPair
 from grader.course.worklist import Person, WorklistEntry
-from grader.fingerprints import hash_parts
+from grader.hashing import hash_parts
 from grader.report.model import write_atomically
 from grader.report.text import sanitize
 from grader.sandbox.parsing import FileParser, OwnParser, Unreadable

@@ -13,7 +13,7 @@ import numpy as np
 
 from grader import fingerprints
 from grader.assignment import AssignmentFiles, UsageError
-from grader.course import code_versions, contents, handed_in
+from grader.course import code_versions, contents, handed_in, used_names
 from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
 from grader.course.worklist import WorklistEntry
 from grader.report.model import CheckResult, Outcome
@@ -91,10 +91,11 @@ class ResubmissionPlan:
         checks = {}
         for check, about in fingerprints.list_check_ingredients(self._home, self._course.suites).items():
             question = fingerprints.find_question(self._home, check)
-            reads_more = about.finds_names or about.reads_text or "attachment" in about.uses
+            used = used_names.find_used_names(self._home, about)
+            reads_more = used.finds_more or about.reads_text or "attachment" in used.words
             if question and not reads_more and about.names.isdisjoint(self._home.assignment.attachments):
-                checks[check] = " ".join(sorted(about.uses | self._list_own(question)))
-        support = {name: " ".join(sorted(words)) for name, words in fingerprints.list_support_words(self._home).items()}
+                checks[check] = " ".join(sorted(used.words | self._list_own(question)))
+        support = {name: " ".join(sorted(words)) for name, words in used_names.list_support_words(self._home).items()}
         return f"\nCHECKS = {checks!r}\nSUPPORT = {support!r}\n"
 
     def _list_own(self, name: str) -> set[str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grader.course.similarity import SimilarPair
-from grader.fingerprints import hash_parts
+from grader.hashing import hash_parts
 
 RADIUS = 42.0  # of the circle on which members lie; the drawing is 100 wide and high
 MOST_DRAWN = 16  # members; with more of them, a drawing is a blot

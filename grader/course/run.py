@@ -91,6 +91,7 @@ class GradingJob:
         """
         began, used = time.monotonic(), time.process_time() + grader.cpu_seconds
         earlier = {check.id: check for check in before.report.checks} if before else {}
+        shown = before.shows if before else {}
         options = GradingOptions(before=earlier, again=again)
         status: Literal["graded", "refused"] = "graded"
         try:
@@ -112,9 +113,7 @@ class GradingJob:
             status=status if report.final else "failed",
             report=report,
             checks={check.id: self.checks.get(check.id.partition("[")[0], "") for check in report.checks},
-            shows={check: saw for check, saw in before.shows.items() if check in kept} | record_behavior(grader.seen)
-            if before
-            else record_behavior(grader.seen),
+            shows={check: saw for check, saw in shown.items() if check in kept} | record_behavior(grader.seen),
             retried=tuple(grader.retried),
             taken_over=len(kept),
             host=platform.node(),

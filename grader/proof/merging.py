@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Any
 
-from grader.fingerprints import drop_docstrings
+from grader.hashing import drop_docstrings
 
 
 class MergeConflict(Exception):

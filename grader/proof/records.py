@@ -23,10 +23,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from grader import answers, fingerprints
+from grader import answers, fingerprints, hashing
 from grader.answers import Mistake
 from grader.assignment import SUITES, AssignmentFiles
-from grader.fingerprints import hash_parts
+from grader.hashing import EXPLAINS, hash_kit, hash_parts
 from grader.proof.coverage import FunctionNames, leave_out_bodies, read_coverage
 from grader.proof.pool import PendingResult, TrialPool
 from grader.proof.trials import MARGIN, Facts, TrialResult, TrialTask, Verdict, facts_agree, run_task
@@ -156,7 +156,7 @@ class RecordKeys:
     def __init__(self, home: AssignmentFiles, mistakes: Mapping[str, Mapping[str, Mistake]]) -> None:
         self._solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
         self._common = [
-            fingerprints.hash_kit(*DECIDES, without=fingerprints.EXPLAINS),
+            hash_kit(*DECIDES, without=EXPLAINS),
             *_libraries(),
             str(home.assignment.hints),
         ]
@@ -380,7 +380,7 @@ def _lengthen(check: str) -> str:
 def _libraries() -> list[str]:
     """Return Python's minor version and the deciding libraries with their versions."""
     # The part after a plus names a build of the same library, for CPUs or with CUDA.
-    libraries = [library.partition("+")[0] for library in fingerprints.list_libraries()]
+    libraries = [library.partition("+")[0] for library in hashing.list_libraries()]
     return ["Python " + ".".join(platform.python_version_tuple()[:2]), *libraries]
 
 

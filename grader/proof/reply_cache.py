@@ -19,8 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from grader import fingerprints
-from grader.fingerprints import hash_parts
+from grader import hashing
+from grader.hashing import hash_parts
 from grader.sandbox import wire
 from grader.sandbox.reply import Reply
 
@@ -128,7 +128,7 @@ def list_surroundings() -> list[str]:
     """Return what decides all replies: the sandbox's code, Python, the libraries, the kernel and the process's rights."""
     variables = [f"{name}={os.environ.get(name, '')}" for name in ("GRADER_LEVEL", "GRADER_WITHOUT", "GRADER_PROCESSOR")]
     user = str(os.geteuid()) if hasattr(os, "geteuid") else ""
-    return [fingerprints.hash_sandbox(), platform.python_version(), platform.platform(), user, *variables, *_list_packages()]
+    return [hashing.hash_sandbox(), platform.python_version(), platform.platform(), user, *variables, *_list_packages()]
 
 
 @functools.cache

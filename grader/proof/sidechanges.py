@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from grader import fingerprints
+from grader import fingerprints, reachable_code
 from grader.assignment import SUITES, Assignment, AssignmentFiles
 from grader.proof.mutants import change_statement
 from grader.sandbox.entered import ENTER
@@ -59,7 +59,7 @@ def make_driver_changes(home: AssignmentFiles, lines: set[int]) -> Iterator[Chan
     text = home.drivers.read_text(encoding="utf-8")
     provable = list_provable_questions(home.assignment)
     checks = fingerprints.list_check_ingredients(home, SUITES)
-    drivers = fingerprints.list_users(home.drivers)
+    drivers = reachable_code.list_users(home.drivers)
     for node in ast.parse(text).body:
         if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             continue

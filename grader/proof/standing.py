@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from grader.answers import Mistake
 from grader.assignment import AssignmentFiles, UsageError
 from grader.authoring.staleness import list_stale_files
-from grader.fingerprints import hash_kit, hash_parts
+from grader.hashing import hash_kit, hash_parts
 from grader.proof.ideas import find_missed, read_ideas
 from grader.proof.records import DECIDES, RecordKeys, Records
 from grader.proof.trials import TrialTask

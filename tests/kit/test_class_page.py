@@ -25,7 +25,7 @@ from grader.course.insight import MAX_BINS, ClassInsight, QuestionInsight, analy
 from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
 from grader.course.similarity import SimilarPair
 from grader.course.worklist import Person, WorklistEntry
-from grader.fingerprints import hash_parts
+from grader.hashing import hash_parts
 from grader.judge.failure import LIMITS, explain_failure
 from grader.judge.run import Grader
 from grader.report.model import Cause, CheckResult, Outcome, Report

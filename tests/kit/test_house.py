@@ -13,7 +13,11 @@ from tests.kit.inputs import imports
 
 INPUTS = {
     "test_parts_know_only_what_they_may": ("grader/{part}/**",),
-    "test_fingerprints_stand_below_all_that_use_them": ("grader/fingerprints.py",),
+    "test_fingerprints_stand_below_all_that_use_them": (
+        "grader/fingerprints.py",
+        "grader/hashing.py",
+        "grader/reachable_code.py",
+    ),
     "test_imports_are_absolute": ("grader/**",),
     "test_nothing_imports_what_authors_need_but_the_command_line": ("grader/**",),
     "test_nothing_imports_the_desk_but_the_command_line": ("grader/**",),
@@ -50,8 +54,9 @@ def test_parts_know_only_what_they_may(part: str) -> None:
 
 def test_fingerprints_stand_below_all_that_use_them() -> None:
     """A class and a proof hash the same things; if either were needed for it, the other would depend on it."""
-    found = {name for name in imports(ROOT / "grader" / "fingerprints.py") if name.startswith("grader")}
-    assert {name.split(".")[1] for name in found if "." in name} <= {"answers", "assignment", "sandbox"}
+    modules = ("fingerprints", "hashing", "reachable_code")
+    found = {name for module in modules for name in imports(ROOT / "grader" / f"{module}.py") if name.startswith("grader.")}
+    assert {name.split(".")[1] for name in found} <= {"answers", "assignment", "sandbox", *modules}
     assert all(name.startswith("grader.sandbox.definitions") for name in found if name.startswith("grader.sandbox"))
 
 

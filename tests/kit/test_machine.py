@@ -109,8 +109,9 @@ def test_a_class_has_as_many_workers_as_there_is_memory_for(
     monkeypatch.setattr(machine, "read_free_memory_mb", lambda: 2000)
     export = tmp_path / "export"
     export.mkdir()
-    for name in "abc":
-        (export / f"{name}.py").write_bytes((built_toy / "solutions/toy/submitted.py").read_bytes())
+    solution = (built_toy / "solutions/toy/submitted.py").read_text(encoding="utf-8")
+    for name in "abc":  # files that are the same are graded once
+        (export / f"{name}.py").write_text(f"# {name}\n{solution}", encoding="utf-8")
     assert command_line("course", "toy", str(export), "-o", str(tmp_path / "class"), "--workers", "3", root=built_toy) == 0
     limit = json.loads((tmp_path / "class/course.json").read_text())["assignment"]["limits"]["memory_mb"]
     expected = f"grading {2000 // (limit + machine.JUDGE_MB)} submissions at a time instead of 3: 2000 MB are free"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grader import answers, fingerprints
+from grader import answers, fingerprints, hashing
 from grader.assignment import SUITES, AssignmentFiles, list_assignments
 from grader.authoring.build import BuildOptions, build
 from grader.proof import records
@@ -30,7 +30,7 @@ INPUTS = {
 }
 
 ROOT = Path(__file__).resolve().parents[2]
-KIT = Path(fingerprints.__file__).parent
+KIT = Path(hashing.__file__).parent
 RECORDS = "tests/proof/toy.jsonl"
 TOTAL, SPREAD, BOTH = (frozenset({name}) for name in ("total", "spread", "both"))
 
@@ -66,14 +66,14 @@ def toy(proven_toy: Path, tmp_path: Path) -> Path:
 def kit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the kit that hashes are made of, to be changed; it is not the one that runs."""
     copy = tmp_path / "grader"
-    for part in (*fingerprints.DECIDES, *records.DECIDES, "course/policy.py"):
+    for part in (*hashing.DECIDES, *records.DECIDES, "course/policy.py"):
         for path in sorted((KIT / part).glob("**/*.py")) or [KIT / part]:
             place = copy / path.relative_to(KIT)
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, place)
-    monkeypatch.setattr(fingerprints, "KIT", copy)
-    monkeypatch.setattr(fingerprints, "VIEWS", copy / "judge" / "views.py")
-    monkeypatch.setattr(fingerprints, "FACTS", copy / "sandbox" / "facts.py")
+    monkeypatch.setattr(hashing, "KIT", copy)
+    monkeypatch.setattr(hashing, "VIEWS", copy / "judge" / "views.py")
+    monkeypatch.setattr(hashing, "FACTS", copy / "sandbox" / "facts.py")
     return copy
 
 
@@ -355,7 +355,7 @@ def test_a_class_decides_about_no_trial(toy: Path, kit: Path) -> None:
 
 def test_libraries_decide_about_all(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches: a record that was made with another torch."""
-    change = lambda: monkeypatch.setattr(fingerprints, "list_libraries", lambda: ["torch 1.0"])  # noqa: E731
+    change = lambda: monkeypatch.setattr(hashing, "list_libraries", lambda: ["torch 1.0"])  # noqa: E731
     assert len(fallen(toy, change)) == 4
     assert any("torch 1.0" in line for line, _ in verify(toy, "toy") if line.startswith("no record fits"))
 
@@ -602,7 +602,7 @@ def test_a_forged_record_is_found(toy: Path, alone: bool, forged: str) -> None:
         task = TrialTask("mistake nothing_of_nothing", unnoticed.submission, TOTAL, BOTH, mistake=about, entries=entry)
         lines[place] = re.sub(r'","\w+"', f'","{RecordKeys(home, mistakes).of(task)}"', lines[place], count=1)
     if forged == "verdict and digest":
-        lines[0] = re.sub(r'"digest": "\w+"', f'"digest": "{fingerprints.hash_parts(lines[1:])}"', lines[0])
+        lines[0] = re.sub(r'"digest": "\w+"', f'"digest": "{hashing.hash_parts(lines[1:])}"', lines[0])
     if not alone:
         edit(toy / "solutions" / "toy" / "mistakes.py", "return", "return 0 +")
     (toy / RECORDS).write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -616,7 +616,7 @@ def lengthen(root: Path) -> None:
     _, *lines = (root / RECORDS).read_text(encoding="utf-8").splitlines()
     lines = [line.replace('"v/', '"visible/test_').replace('"h/', '"hidden/test_') for line in lines]
     assert any('"hidden/test_' in line for line in lines)
-    head = re.sub(r'"digest": "\w+"', f'"digest": "{fingerprints.hash_parts(lines)}"', read_head(root))
+    head = re.sub(r'"digest": "\w+"', f'"digest": "{hashing.hash_parts(lines)}"', read_head(root))
     (root / RECORDS).write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
 
 
@@ -651,7 +651,7 @@ def test_a_forged_record_in_another_spelling_is_found(toy: Path, old: str, new: 
     lines[place] = lines[place].replace('"h/nothing_to_add"', '"v/three"').replace(old, new, 1)
     assert '"v/three"' in lines[place]
     assert new in lines[place]
-    lines[0] = re.sub(r'"digest": "\w+"', f'"digest": "{fingerprints.hash_parts(lines[1:])}"', lines[0])
+    lines[0] = re.sub(r'"digest": "\w+"', f'"digest": "{hashing.hash_parts(lines[1:])}"', lines[0])
     (toy / RECORDS).write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert len([line for line in faults(toy) if "toy.jsonl is wrong" in line]) == 1
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from grader import fingerprints
+from grader import hashing
 from grader.proof.reply_cache import ReplyCache, ReplyStore
 from grader.sandbox import open_sandbox
 from grader.sandbox.forked import ForkedSandbox
@@ -90,7 +90,7 @@ def test_limits_and_the_sandbox_decide(place: Path, make: Callable[..., ReplyCac
     with monkeypatch.context() as patch:
         patch.setenv("GRADER_LEVEL", "process")
         assert make().find(ask(place), 5.0) is None
-    monkeypatch.setattr(fingerprints, "hash_sandbox", lambda: "another")
+    monkeypatch.setattr(hashing, "hash_sandbox", lambda: "another")
     assert make().find(ask(place), 5.0) is None
 
 
