@@ -11,6 +11,7 @@ from grader.judge.compare import difference
 from grader.judge.evidence import Evidence, WrongAnswerEvidence
 from grader.judge.failure import CheckFailed, CheckNotRun
 from grader.judge.influence import VAGUE, explain_influences, list_outputs, measure_influences
+from grader.judge.places import explain_place
 from grader.judge.relations import explain_relation
 from grader.judge.student import LastCall, RunContext
 from grader.report.model import Cause
@@ -28,7 +29,7 @@ def find_pattern(
     """Return a check and a question about the pattern of its failure, or None if none of these failures has any.
 
     What is asked is true of the submission, whatever its mistake is. First come relations that say much, which cost no call;
-    then what the answer depends on, and relations that may have many reasons.
+    then what the answer depends on, relations that may have many reasons, and where it is wrong.
 
     Args:
         failures: Checks of one question, how they failed, and their last calls.
@@ -58,12 +59,21 @@ def _find_pattern(
                     return check, said
                 vague = check, said
             break
-    return _find_relation(wrong, loosely=True) or vague
+    return _find_relation(wrong, loosely=True) or _find_place(wrong) or vague
 
 
 def _find_relation(wrong: Sequence[tuple[str, Evidence, LastCall | None]], loosely: bool) -> tuple[str, str] | None:
     for check, evidence, _ in wrong:
         if isinstance(evidence, WrongAnswerEvidence) and (said := explain_relation(evidence.expected, evidence.got, loosely)):
+            return check, said
+    return None
+
+
+def _find_place(wrong: Sequence[tuple[str, Evidence, LastCall | None]]) -> tuple[str, str] | None:
+    for check, evidence, tried in wrong:
+        if not isinstance(evidence, WrongAnswerEvidence) or not tried or not tried.case:
+            continue
+        if said := explain_place(evidence.expected, evidence.got, tried.case.inputs):
             return check, said
     return None
 

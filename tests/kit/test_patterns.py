@@ -18,6 +18,7 @@ from grader.judge.evidence import WrongAnswerEvidence
 from grader.judge.failure import CheckFailed
 from grader.judge.influence import Influences, explain_influences, list_nudges, list_outputs, measure_influences
 from grader.judge.patterns import find_pattern
+from grader.judge.places import explain_place
 from grader.judge.relations import explain_relation
 from grader.judge.run import Grader, GradingOptions
 from grader.judge.student import LastCall, RunContext
@@ -31,6 +32,9 @@ INPUTS = {
     "test_a_half_says_nothing_of_an_axis_of_two": ("grader/judge/relations.py", "grader/judge/influence.py"),
     "test_loose_relations_come_last": ("grader/judge/relations.py", "grader/judge/influence.py"),
     "test_numbers_without_a_relation_are_left_alone": ("grader/judge/relations.py", "grader/judge/influence.py"),
+    "test_where_numbers_are_wrong": ("grader/judge/places.py", "grader/judge/relations.py", "grader/judge/influence.py"),
+    "test_a_column_that_is_wrong": ("grader/judge/places.py", "grader/judge/relations.py", "grader/judge/influence.py"),
+    "test_a_matrix_that_is_transposed": ("grader/judge/relations.py", "grader/judge/influence.py"),
     "test_what_returns_depend_on": ("grader/judge/influence.py",),
     "test_what_a_loss_depends_on": ("grader/judge/influence.py",),
     "test_a_factor_of_two_readings_has_no_name": ("grader/judge/influence.py",),
@@ -57,6 +61,12 @@ RIGHT = np.array([1.0, -2.0, 4.0, 0.5, 3.0])
         (RIGHT[::-1], "Why is x in reverse order?"),
         (np.array([-2.0, 4.0, 0.5, 3.0, 0.0]), "Why does x[t] hold what belongs to step t + 1?"),
         (np.array([0.0, 1.0, -2.0, 4.0, 0.5]), "Why does x[t] hold what belongs to step t - 1?"),
+        (np.clip(RIGHT, -1, 1), "Why is x never below -1 or above 1?"),
+        (np.maximum(RIGHT, 0), "Why is x never below 0?"),
+        (np.trunc(RIGHT), "Why is x rounded towards 0?"),
+        (np.abs(RIGHT), "Why is x the absolute value of what it should be?"),
+        (RIGHT**2, "Why is x the square of what it should be?"),
+        (np.exp(RIGHT), "Why is x the exponential of what it should be?"),
     ],
 )
 def test_a_relation_is_put_into_words(got: np.ndarray, said: str) -> None:
@@ -80,6 +90,9 @@ def test_a_half_says_nothing_of_an_axis_of_two() -> None:
         (np.float32(0.99) * RIGHT.astype(np.float32), "Why is x 0.99 times what it should be, everywhere?"),
         (-0.4 * RIGHT + 7, "Why is x -0.4 times what it should be, plus 7, everywhere?"),
         (2 * RIGHT - 1.5, "Why is x 2 times what it should be, minus 1.5, everywhere?"),
+        ((RIGHT - RIGHT.mean()) / RIGHT.std(), "Why does x have a mean of 0 and a standard deviation of 1?"),
+        (RIGHT * [1, -1, 1, 1, -1], "Why does x have the wrong sign in some places?"),
+        (1e-8 * np.sin(RIGHT), "Why is x 0 everywhere?"),
     ],
 )
 def test_loose_relations_come_last(got: np.ndarray, said: str) -> None:
@@ -90,7 +103,7 @@ def test_loose_relations_come_last(got: np.ndarray, said: str) -> None:
 
 @pytest.mark.parametrize(
     "got",
-    [RIGHT, RIGHT * (1 + 1e-6), RIGHT**2, np.array([np.nan] * 5), RIGHT[:4], RIGHT[:, None], "text", None, [], 5],
+    [RIGHT, RIGHT * (1 + 1e-6), np.sin(7 * RIGHT), np.array([np.nan] * 5), RIGHT[:4], RIGHT[:, None], "text", None, [], 5],
 )
 @pytest.mark.parametrize("loosely", [False, True])
 def test_numbers_without_a_relation_are_left_alone(got: Any, loosely: bool) -> None:
@@ -108,6 +121,8 @@ def test_numbers_without_a_relation_are_left_alone(got: Any, loosely: bool) -> N
         ([1.0, 1.0, 2.0, 2.0, 3.0], [0.7, 0.7, 1.4, 1.4, 2.1]),
         (RIGHT.tolist(), (1.004 * RIGHT + 2e-3).tolist()),
         ([1.0, 2.0, 3.0, 4.0, 5.0], [2.5, 2.0, 1.5, 1.0, 0.5]),
+        ([1.0, 0.5, 0.3, 0.2], [1.0, 0.5, 0.3, 0.3]),
+        ([1.0, 1.01, 1.02, 0.99], [1.0, 1.02, 1.04, 0.98]),
     ],
     ids=[
         "a flag that is missing",
@@ -116,12 +131,53 @@ def test_numbers_without_a_relation_are_left_alone(got: Any, loosely: bool) -> N
         "a line through three points",
         "rounding",
         "evenly spaced numbers",
+        "one number that is the smallest of the others",
+        "nearly a line",
     ],
 )
 @pytest.mark.parametrize("loosely", [False, True])
 def test_a_pattern_of_the_right_numbers_is_no_fault(expected: list[float], got: list[float], loosely: bool) -> None:
     """Catches: "Why is `done` 0 everywhere?" of a flag that is nearly always 0, or "the same everywhere" of what should be."""
     assert explain_relation({"x": np.array(expected)}, {"x": np.array(got)}, loosely) is None
+
+
+ENDS = np.array([0, 0, 1, 0, 0, 1], bool)
+STEPS = np.arange(6.0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "inputs", "said"),
+    [
+        (ENDS, {"terminated": ENDS}, "Why is x wrong exactly where terminated is True?"),
+        (~ENDS, {"trajectory": {"resets": ENDS.astype(np.float32)}}, "Why is x right exactly where trajectory['resets'] is 1?"),
+        (STEPS < 3, {"advantages": STEPS - 2.5}, "Why is x wrong exactly where advantages is negative?"),
+        (STEPS > 4, {"advantages": STEPS}, "Why is only the last number of x wrong?"),
+        (STEPS > 0, {}, "Why is only the first number of x right?"),
+        (STEPS == 3, {"terminated": ENDS, "text": "text", "uneven": [[1], [1, 2]], "flag": 1}, None),
+        (STEPS < 9, {"terminated": ENDS}, None),
+        (STEPS > 9, {"terminated": ENDS}, None),
+    ],
+    ids=["a flag", "no flag", "a sign", "the last", "all but the first", "anywhere", "everywhere", "nowhere"],
+)
+def test_where_numbers_are_wrong(wrong: np.ndarray, inputs: dict[str, Any], said: str | None) -> None:
+    """Catches: two columns of numbers to compare, where the wrong ones are those of the steps that end an episode."""
+    assert explain_place({"x": STEPS}, {"x": STEPS + wrong}, inputs) == said
+
+
+def test_a_column_that_is_wrong() -> None:
+    """Catches: a question about numbers that are only a sample, whose place says nothing."""
+    right = np.ones((6, 5))
+    wrong = right.copy()
+    wrong[:, -1] = 3
+    assert explain_place({"x": right}, {"x": wrong}, {}) == "Why is only the last column of x wrong?"
+    assert explain_place({"x for some": right}, {"x for some": wrong}, {}) is None
+
+
+def test_a_matrix_that_is_transposed() -> None:
+    """Catches: nothing said of an answer whose numbers are right, and in rows where columns are expected."""
+    right = np.arange(6.0).reshape(2, 3)
+    assert explain_relation({"x": right}, {"x": right.T}) == "Why is x transposed?"
+    assert explain_relation({"x": right}, {"x": right.reshape(3, 2)}) is None
 
 
 @pytest.mark.parametrize(
