@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from grader import answers
+from grader import answers, hashing
 from grader.answers import Case
 from grader.assignment import AssignmentFiles
-from grader.hashing import FACTS, VIEWS, hash_kit, hash_parts, list_libraries, read_code
+from grader.hashing import hash_kit, hash_parts, list_libraries, read_code
 from grader.reachable_code import (
     READS_ALL,
     ParsedModule,
@@ -99,8 +99,8 @@ def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> di
     - support files: of Python, only the code
     - the limits in assignment.toml, and the needs and the function of its question
     """
-    drivers, shared = parse_file(home.drivers), parse_file(VIEWS)
-    facts = parse_file(FACTS) if "grader.sandbox.facts" in drivers.imports else parse_code("")
+    drivers, shared = parse_file(home.drivers), parse_file(hashing.VIEWS)
+    facts = parse_file(hashing.FACTS) if "grader.sandbox.facts" in drivers.imports else parse_code("")
     views = parse_file(home.views) if home.views.is_file() else parse_code("")
     support = [part for path in home.support() for part in (path.name, _run_of(path))]
     modules = [parse_file(path) for path in home.support() if path.suffix == ".py"]

@@ -17,7 +17,7 @@ VIEWS, FACTS = KIT / "judge" / "views.py", KIT / "sandbox" / "facts.py"  # hashe
 # record (received.describe_call).
 EXPLAINS = (
     KIT / "sandbox" / "arguments.py",
-    *(KIT / "judge" / f"{name}.py" for name in ("influence", "patterns", "places", "received", "relations", "tables")),
+    *(KIT / "judge" / f"{name}.py" for name in ("influence", "patterns", "received", "relations", "tables", "wrong_places")),
 )
 # Parts of the kit that can change an outcome.
 DECIDES = ("judge", "sandbox", "answers.py", "assignment.py", "submission.py")

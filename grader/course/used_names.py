@@ -12,7 +12,8 @@ from grader.assignment import AssignmentFiles
 from grader.fingerprints import CheckIngredients
 from grader.reachable_code import ParsedModule, ParsedStatement, list_words, parse_file, parse_statement
 
-# Likewise, for a driver that gets some names as arguments: its callers and the cases contain these.
+# Ways in which a driver can use names that neither its own text nor those of its callers and cases contain: arguments, which
+# come from these, do not count.
 FINDS_NAMES = re.compile(
     r"\b(dir|globals|locals|getmembers|eval|exec|attrgetter|methodcaller|import_module)\("
     r"|\bvars\((\w+\.)?(submitted|submission|module|student)\)|\b(submitted|submission|module|student)\.__dict__"

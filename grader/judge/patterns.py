@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from grader.answers import Case
 from grader.assignment import Question
 from grader.judge.compare import difference
 from grader.judge.evidence import Evidence, WrongAnswerEvidence
 from grader.judge.failure import CheckFailed, CheckNotRun
 from grader.judge.influence import VAGUE, explain_influences, list_outputs, measure_influences
-from grader.judge.places import explain_place
-from grader.judge.relations import explain_relation
+from grader.judge.relations import BENDING, LOOSE, STRICT, Relation, explain_relation
 from grader.judge.student import LastCall, RunContext
+from grader.judge.wrong_places import explain_marked_rows, explain_position
 from grader.report.model import Cause
 from grader.sandbox.reply import SandboxFault
 
@@ -29,7 +31,8 @@ def find_pattern(
     """Return a check and a question about the pattern of its failure, or None if none of these failures has any.
 
     What is asked is true of the submission, whatever its mistake is. First come relations that say much, which cost no call;
-    then what the answer depends on, relations that may have many reasons, and where it is wrong.
+    then what the answer depends on, the flags at which it is wrong, relations that may have many reasons, and its first or last
+    number.
 
     Args:
         failures: Checks of one question, how they failed, and their last calls.
@@ -47,7 +50,7 @@ def find_pattern(
 def _find_pattern(
     wrong: Sequence[tuple[str, Evidence, LastCall | None]], shared: RunContext, submission: Path | None, question: Question
 ) -> tuple[str, str] | None:
-    if related := _find_relation(wrong, loosely=False):
+    if related := _find_relation(wrong, STRICT):
         return related
     vague = None
     for check, evidence, tried in wrong:
@@ -59,23 +62,60 @@ def _find_pattern(
                     return check, said
                 vague = check, said
             break
-    return _find_relation(wrong, loosely=True) or _find_place(wrong) or vague
+    return (
+        _find_marked_rows(wrong)
+        or _find_relation(wrong, BENDING)
+        or _find_relation(wrong, LOOSE)
+        or _find_place(wrong)
+        or vague
+    )
 
 
-def _find_relation(wrong: Sequence[tuple[str, Evidence, LastCall | None]], loosely: bool) -> tuple[str, str] | None:
+def _find_relation(
+    wrong: Sequence[tuple[str, Evidence, LastCall | None]], relations: tuple[Relation, ...]
+) -> tuple[str, str] | None:
     for check, evidence, _ in wrong:
-        if isinstance(evidence, WrongAnswerEvidence) and (said := explain_relation(evidence.expected, evidence.got, loosely)):
+        if not isinstance(evidence, WrongAnswerEvidence):
+            continue
+        said = [explain_relation(form, evidence.got, evidence.how, relations) for form in _list_right_forms(evidence)]
+        # A sign or a count is found only beside the form that the submission chose; other relations are found beside any.
+        told = {one for one in said if one}
+        if len(told) == 1 and (relations is STRICT or None not in said):
+            return check, told.pop()
+    return None
+
+
+def _list_right_forms(evidence: WrongAnswerEvidence) -> list[Any]:
+    """Return the right answer, and the other form that the check accepts."""
+    forms = [evidence.expected]
+    if evidence.also:
+        with contextlib.suppress(Exception):  # it may be a sample, of which there is no other form
+            forms.append(evidence.also(evidence.expected))
+    return forms
+
+
+def _find_marked_rows(wrong: Sequence[tuple[str, Evidence, LastCall | None]]) -> tuple[str, str] | None:
+    for check, evidence, tried in _list_with_inputs(wrong):
+        if said := explain_marked_rows(evidence.expected, evidence.got, evidence.how, tried.inputs):
             return check, said
     return None
 
 
 def _find_place(wrong: Sequence[tuple[str, Evidence, LastCall | None]]) -> tuple[str, str] | None:
-    for check, evidence, tried in wrong:
-        if not isinstance(evidence, WrongAnswerEvidence) or not tried or not tried.case:
-            continue
-        if said := explain_place(evidence.expected, evidence.got, tried.case.inputs):
+    for check, evidence, tried in _list_with_inputs(wrong):
+        seen = evidence.expected, evidence.got, evidence.how
+        if said := explain_position(*seen) or explain_marked_rows(*seen, tried.inputs, signs=True):
             return check, said
     return None
+
+
+def _list_with_inputs(
+    wrong: Sequence[tuple[str, Evidence, LastCall | None]],
+) -> Iterator[tuple[str, WrongAnswerEvidence, Case]]:
+    """Yield the answers that are compared number by number, with the inputs of their cases."""
+    for check, evidence, tried in wrong:
+        if isinstance(evidence, WrongAnswerEvidence) and not evidence.also and tried and tried.case:
+            yield check, evidence, tried.case
 
 
 class _Probe:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from grader.judge.compare import format_number
+from grader.judge.compare import Tolerance, format_number
 from grader.judge.evidence import MANY
 from grader.judge.influence import format_times, list_outputs, quote_words
 
 MOST_COUNTED = 64
 SAMPLED = "some"  # the key of `evidence.subsample_arrays` under which some numbers stand for all
+HUGE = 1e100  # beyond this, sums and squares overflow
 # Ten times coarser than checks compare: a relation to the right numbers survives the rounding of float32 sums, and three
 # wrong numbers or more do not meet one by chance.
-RTOL, ATOL = 1e-3, 1e-4  # the latter as a share of the largest number
+RTOL, ATOL = 1e-3, 2e-6  # the latter as a share of the largest number
 ROUNDING = 0.005  # how far from 1 a factor may be, and from 0 an offset as a share of the largest number, by rounding alone
 ON_A_LINE = 5  # different numbers, unevenly spaced, that only a linear function brings so close to a line
-BENT = 0.1  # of the largest number: within less, a function of the right numbers looks like a line
-SMALL = 1e-5  # of the largest right number: what a gradient is where it should be 0, by rounding alone
+NONE = 1e-5  # of the smallest right number that is not 0: below this, a gradient is 0 but for rounding
+BENT = 5 * RTOL  # of the largest number, how far a function must be from a line, and from the right numbers themselves
 FUNCTIONS = (
     ("the absolute value of", np.abs),
     ("the square of", np.square),
@@ -29,60 +31,59 @@ FUNCTIONS = (
     ("the logarithm of 1 plus", np.log1p),
     ("tanh of", np.tanh),
 )
-ROUNDINGS = (("towards 0", np.trunc), ("down", np.floor), ("to whole numbers", np.round), ("up", np.ceil))
+ROUNDINGS = (("towards 0", np.trunc), ("down", np.floor), ("up", np.ceil), ("to whole numbers", np.round))
+
+Relation = Callable[[np.ndarray, np.ndarray], str | None]
+"""Says how the second array is related to the first one, as the rest of a question with {name} for its name."""
 
 
-def explain_relation(expected: Any, got: Any, loosely: bool = False) -> str | None:
-    """Return a question about the first numbers of two answers that are related in a way that can be put into words, or None.
-
-    Factors, signs, an offset, functions such as the square, limits, rows that were moved or turned round: none of it needs the
-    function again.
+def list_wrong_outputs(expected: Any, got: Any, how: Tolerance) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield the name of each output with a wrong number, the right numbers and those that were found.
 
     Args:
-        loosely: Whether less will do: any factor and offset, numbers that are all 0 or all the same, or the right ones in any
-            order or with some wrong signs.
+        how: How closely numbers must agree.
     """
     right = list_outputs(expected, MANY, nested=True)
     for name, found in list_outputs(got, MANY, nested=True).items():
-        if name in right and (said := _relate(right[name], found, loosely)):
+        if name not in right or not right[name].size:
+            continue
+        numbers = right[name]
+        if numbers.shape != found.shape or not find_right_places(numbers, found, how).all():
+            yield name, numbers, found
+
+
+def find_right_places(expected: np.ndarray, got: np.ndarray, how: Tolerance) -> np.ndarray:
+    """Return which numbers agree, as `compare.difference` compares them."""
+    with np.errstate(all="ignore"):
+        return np.asarray(np.isclose(got, expected, how.rtol, how.atol, how.equal_nan))
+
+
+def is_sample(name: str) -> bool:
+    """Return whether the numbers of this name stand for those of a larger array."""
+    return name == SAMPLED or name.endswith(f" for {SAMPLED}")
+
+
+def explain_relation(expected: Any, got: Any, how: Tolerance, relations: tuple[Relation, ...]) -> str | None:
+    """Return a question about the first numbers of two answers that are related in one of these ways, or None.
+
+    None of them needs the function again.
+
+    Args:
+        how: How closely numbers must agree.
+        relations: `STRICT`, `BENDING` or `LOOSE`.
+    """
+    for name, right, found in list_wrong_outputs(expected, got, how):
+        if found.size and all((np.abs(numbers) < HUGE).all() for numbers in (right, found)):  # neither NaN nor infinite
             whole = name.removesuffix(f" for {SAMPLED}")
-            return f"Why {said.format(name='the answer' if whole == SAMPLED else quote_words(whole))}?"
-    return None
-
-
-def _relate(expected: np.ndarray, got: np.ndarray, loosely: bool) -> str | None:
-    if expected.size != got.size or not expected.size or not (np.isfinite(expected).all() and np.isfinite(got).all()):
-        return None
-    if expected.shape != got.shape:
-        return None if loosely else _relate_shape(expected, got)
-    if not _apart(expected, got):
-        return None
-    relations = (_relate_loosely,) if loosely else (_relate_size, _relate_place, _relate_limits, _relate_function)
-    return next((said for relate in relations if (said := relate(expected, got))), None)
-
-
-def _relate_shape(expected: np.ndarray, got: np.ndarray) -> str | None:
-    turned = expected.ndim == 2 and expected.shape == got.shape[::-1] and 1 not in expected.shape
-    return "is {name} transposed" if turned and not _apart(expected.T, got) and _count_values(expected) >= 3 else None
-
-
-def _relate_loosely(expected: np.ndarray, got: np.ndarray) -> str | None:
-    if np.abs(got).max() <= SMALL * np.abs(expected).max() and not _is_rare_flag(expected):
-        return f"is {{name}} 0{' everywhere' if expected.size > 1 else ''}"
-    if expected.size < 3:
-        return None
-    if said := _relate_linearly(expected, got):
-        return said
-    if np.ptp(got) < 1e-6 * np.abs(got).max() and np.ptp(expected) > RTOL * np.abs(expected).max():
-        return "is {name} the same everywhere"
-    if not _apart(np.sort(expected, axis=None), np.sort(got, axis=None)):
-        return "does {name} hold the right numbers in another order"
-    if not _apart(np.abs(expected), np.abs(got)) and _count_values(np.abs(expected)) >= 3:
-        return "does {name} have the wrong sign in some places"
+            for relate in relations if not is_sample(name) else [one for one in relations if one in OF_SAMPLES]:
+                if said := relate(right, found):
+                    return f"Why {said.format(name='the answer' if whole == SAMPLED else quote_words(whole))}?"
     return None
 
 
 def _relate_size(expected: np.ndarray, got: np.ndarray) -> str | None:
+    if expected.shape != got.shape:
+        return None
     if not _apart(got, -expected):
         return "does {name} have the opposite sign"
     if expected.size < 3 or np.ptp(expected) <= RTOL * np.abs(expected).max():
@@ -94,27 +95,6 @@ def _relate_size(expected: np.ndarray, got: np.ndarray) -> str | None:
     if not _apart(expected + offset, got):
         return f"is {{name}} off by the same {format_number(float(f'{offset:.3g}'))} everywhere"
     return None
-
-
-def _relate_linearly(expected: np.ndarray, got: np.ndarray) -> str | None:
-    if _count_values(expected) < ON_A_LINE or np.ptp(got) <= RTOL * np.abs(got).max():
-        return None
-    about = expected - expected.mean()
-    slope = float((about * got).sum() / (about * about).sum())
-    if _apart(slope * about, got - got.mean()):
-        return None
-    if abs(slope - 1) < ROUNDING:
-        return None  # for an offset alone, there is a stricter question
-    factor = float((expected * got).sum() / (expected * expected).sum())
-    if not _apart(factor * expected, got):
-        return f"is {{name}} {format_times(factor)} what it should be, everywhere"
-    if np.ptp(np.diff(np.unique(expected))) <= RTOL * np.ptp(expected):
-        return None  # many functions map numbers that are evenly spaced to such numbers, for example in reverse order
-    if abs(got.mean()) < RTOL and any(abs(got.std(ddof=ddof) - 1) < RTOL for ddof in (0, 1)):
-        return "does {name} have a mean of 0 and a standard deviation of 1"
-    offset = float(f"{got.mean() - slope * expected.mean():.3g}")
-    sign = "minus" if offset < 0 else "plus"
-    return f"is {{name}} {format_times(slope)} what it should be, {sign} {format_number(abs(offset))}, everywhere"
 
 
 def _is_count(factor: float) -> bool:
@@ -135,10 +115,14 @@ def _remark_on_shape(factor: float, shape: tuple[int, ...]) -> str:
 
 
 def _relate_place(expected: np.ndarray, got: np.ndarray) -> str | None:
-    if expected.ndim == 0 or expected.shape[0] < 4 or _count_values(expected) < 3:  # of two values, an order says little
-        return None
+    if expected.ndim == 2 and _count_values(expected) >= 3 and 1 not in expected.shape and _equal(expected.T, got):
+        return "is {name} transposed"
+    if expected.ndim == 0 or expected.shape != got.shape or len(expected) < 4 or _count_values(expected) < 3:
+        return None  # of two values, an order says little
     if not _apart(expected[::-1], got):
         return "is {name} in reverse order"
+    if not _apart(expected[1:], expected[:-1]):
+        return None  # neighbors are the same
     if not _apart(expected[1:], got[:-1]):
         return "does {name}[t] hold what belongs to step t + 1"
     if not _apart(expected[:-1], got[1:]):
@@ -148,33 +132,78 @@ def _relate_place(expected: np.ndarray, got: np.ndarray) -> str | None:
 
 def _relate_limits(expected: np.ndarray, got: np.ndarray) -> str | None:
     """Return within which limits the right numbers were cut off, or that they lost what is after the decimal point."""
-    if _count_values(expected) < 3 or _count_values(got) < 2:
+    if expected.shape != got.shape or _count_values(expected) < 3 or _count_values(got) < 2:
         return None
-    low, high = float(got.min()), float(got.max())
-    if not _apart(np.clip(expected, low, high), got):
-        cut = [("below", low, expected < low), ("above", high, expected > high)]
-        limits = [f"{word} {format_number(limit)}" for word, limit, beyond in cut if _is_limit(limit, expected[beyond])]
-        if limits:
-            return f"is {{name}} never {' or '.join(limits)}"
-    if not np.array_equal(got, np.round(got)):
+    low, high, scale = float(got.min()), float(got.max()), RTOL * np.abs(expected).max()
+    cut = [("below", low, expected[expected < low - scale]), ("above", high, expected[expected > high + scale])]
+    limits = [f"{word} {format_number(limit)}" for word, limit, beyond in cut if beyond.size]
+    usual = all(limit in (-1, 0, 1) or _count_values(beyond) > 1 for _, limit, beyond in cut if beyond.size)
+    several = sum(_count_values(beyond) for *_, beyond in cut if beyond.size) > 1
+    if limits and usual and several and not _apart(np.clip(expected, low, high), got):
+        return f"is {{name}} never {' or '.join(limits)}"
+    if _count_values(got) < 3 or (got % 1).any() or np.count_nonzero(expected % 1) < 2:
         return None
     return next((f"is {{name}} rounded {how}" for how, function in ROUNDINGS if np.array_equal(function(expected), got)), None)
 
 
-def _is_limit(limit: float, beyond: np.ndarray) -> bool:
-    """Return whether numbers were cut off at this limit: a usual one, or one that two different numbers have become."""
-    return beyond.size > 0 and (limit in (-1, 0, 1) or _count_values(beyond) > 1)
-
-
 def _relate_function(expected: np.ndarray, got: np.ndarray) -> str | None:
-    if _count_values(expected) < 3 or np.ptp(expected) < BENT * np.abs(expected).max():
+    if expected.shape != got.shape or _count_values(expected) < 3:
         return None
     with np.errstate(all="ignore"):
         for words, function in FUNCTIONS:
             applied = function(expected)
-            if np.isfinite(applied).all() and np.ptp(applied) > 0 and not _apart(applied, got):
+            if (np.abs(applied) < HUGE).all() and not _apart(applied, got) and _is_bent(expected, applied):
                 return f"is {{name}} {words} what it should be"
     return None
+
+
+def _is_bent(expected: np.ndarray, applied: np.ndarray) -> bool:
+    """Return whether a function of these numbers is neither a line nor near them, so that what is near it is told from both."""
+    about = expected - expected.mean()
+    slope = float((about * applied).sum() / (about * about).sum())
+    line = applied.mean() + slope * about
+    enough = BENT * np.abs(applied).max()
+    return bool(min(np.abs(applied - line).max(), np.abs(applied - expected).max()) > enough)
+
+
+def _relate_loosely(expected: np.ndarray, got: np.ndarray) -> str | None:
+    if expected.shape != got.shape:
+        return None
+    nonzero = np.abs(expected[expected != 0])
+    if nonzero.size and np.abs(got).max() <= NONE * nonzero.min() and not _is_rare_flag(expected):
+        return f"is {{name}} 0{' everywhere' if expected.size > 1 else ''}"
+    if expected.size < 3:
+        return None
+    if np.ptp(got) < 1e-6 * np.abs(got).max() and np.ptp(expected) > RTOL * np.abs(expected).max():
+        return "is {name} the same everywhere"
+    if _count_values(expected) < 3:
+        return None
+    if _equal(np.sort(expected, axis=None), np.sort(got, axis=None)):
+        return "does {name} hold the right numbers in another order"
+    if _count_values(np.abs(expected)) >= 3 and _equal(np.abs(expected), np.abs(got)):
+        return "does {name} have the wrong sign in some places"
+    return None
+
+
+def _relate_linearly(expected: np.ndarray, got: np.ndarray) -> str | None:
+    if expected.shape != got.shape or _count_values(expected) < ON_A_LINE or np.ptp(got) <= RTOL * np.abs(got).max():
+        return None
+    about = expected - expected.mean()
+    slope = float((about * got).sum() / (about * about).sum())
+    if _apart(slope * about, got - got.mean()):
+        return None
+    if abs(slope - 1) < ROUNDING:
+        return None  # for an offset alone, there is a stricter question
+    factor = float((expected * got).sum() / (expected * expected).sum())
+    if not _apart(factor * expected, got):
+        return f"is {{name}} {format_times(factor)} what it should be, everywhere"
+    if np.ptp(np.diff(np.unique(expected))) <= RTOL * np.ptp(expected):
+        return None  # many functions map numbers that are evenly spaced to such numbers, for example in reverse order
+    if abs(got.mean()) < RTOL and any(abs(got.std(ddof=ddof) - 1) < RTOL for ddof in (0, 1)):
+        return "does {name} have a mean of 0 and a standard deviation of 1"
+    offset = float(f"{got.mean() - slope * expected.mean():.3g}")
+    sign = "minus" if offset < 0 else "plus"
+    return f"is {{name}} {format_times(slope)} what it should be, {sign} {format_number(abs(offset))}, everywhere"
 
 
 def _is_rare_flag(numbers: np.ndarray) -> bool:
@@ -192,5 +221,19 @@ def _count_values(numbers: np.ndarray) -> int:
     return count
 
 
+def _equal(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.shape == other.shape and not _apart(one, other)
+
+
 def _apart(one: np.ndarray, other: np.ndarray) -> bool:
     return not np.allclose(one, other, rtol=RTOL, atol=ATOL * max(float(np.abs(one).max(initial=0.0)), 1e-6))
+
+
+STRICT: tuple[Relation, ...] = (_relate_size, _relate_place)
+"""A sign, a factor that counts something, an offset, rows that were moved or turned round: these say much."""
+BENDING: tuple[Relation, ...] = (_relate_limits, _relate_function)
+"""Limits, rounding, a function such as the square."""
+LOOSE: tuple[Relation, ...] = (_relate_linearly, _relate_loosely)
+"""Any factor and offset, numbers that are all 0 or all the same, the right ones in any order or with some wrong signs."""
+OF_SAMPLES = (_relate_size, _relate_function, _relate_linearly)
+"""Those that hold of all numbers, if they hold of a sample."""

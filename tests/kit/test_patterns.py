@@ -18,10 +18,10 @@ from grader.judge.evidence import WrongAnswerEvidence
 from grader.judge.failure import CheckFailed
 from grader.judge.influence import Influences, explain_influences, list_nudges, list_outputs, measure_influences
 from grader.judge.patterns import find_pattern
-from grader.judge.places import explain_place
-from grader.judge.relations import explain_relation
+from grader.judge.relations import BENDING, LOOSE, STRICT, explain_relation
 from grader.judge.run import Grader, GradingOptions
 from grader.judge.student import LastCall, RunContext
+from grader.judge.wrong_places import explain_marked_rows, explain_position
 from grader.report.model import Outcome, Report
 from grader.sandbox.reply import Reply
 
@@ -32,8 +32,13 @@ INPUTS = {
     "test_a_half_says_nothing_of_an_axis_of_two": ("grader/judge/relations.py", "grader/judge/influence.py"),
     "test_loose_relations_come_last": ("grader/judge/relations.py", "grader/judge/influence.py"),
     "test_numbers_without_a_relation_are_left_alone": ("grader/judge/relations.py", "grader/judge/influence.py"),
-    "test_where_numbers_are_wrong": ("grader/judge/places.py", "grader/judge/relations.py", "grader/judge/influence.py"),
-    "test_a_column_that_is_wrong": ("grader/judge/places.py", "grader/judge/relations.py", "grader/judge/influence.py"),
+    "test_rows_that_a_flag_marks": ("grader/judge/wrong_places.py", "grader/judge/relations.py", "grader/judge/influence.py"),
+    "test_rows_that_a_sign_marks": ("grader/judge/wrong_places.py", "grader/judge/relations.py", "grader/judge/influence.py"),
+    "test_one_number_that_is_wrong": ("grader/judge/wrong_places.py", "grader/judge/relations.py", "grader/judge/influence.py"),
+    "test_limits_and_functions_are_named": ("grader/judge/relations.py", "grader/judge/influence.py"),
+    "test_functions_of_positive_numbers_are_named": ("grader/judge/relations.py", "grader/judge/influence.py"),
+    "test_of_a_sample_only_what_holds_of_all_numbers_is_said": ("grader/judge/relations.py", "grader/judge/influence.py"),
+    "test_a_column_that_is_wrong": ("grader/judge/wrong_places.py", "grader/judge/relations.py", "grader/judge/influence.py"),
     "test_a_matrix_that_is_transposed": ("grader/judge/relations.py", "grader/judge/influence.py"),
     "test_what_returns_depend_on": ("grader/judge/influence.py",),
     "test_what_a_loss_depends_on": ("grader/judge/influence.py",),
@@ -43,11 +48,20 @@ INPUTS = {
     "test_hostile_answers_say_nothing": ("grader/judge/influence.py",),
     "test_a_nudge_moves_one_number_of_a_copy": ("grader/judge/influence.py",),
     "test_what_the_check_did_not_find_wrong_is_not_asked_about": ("grader/judge/patterns.py", "grader/judge/evidence.py"),
+    "test_what_says_most_is_asked_first": ("grader/judge/patterns.py", "grader/judge/evidence.py"),
+    "test_a_form_that_is_accepted_too_is_compared": ("grader/judge/patterns.py", "grader/judge/evidence.py"),
     "test_a_submission_is_asked_about_what_it_does": ("grading:policy_gradient",),
     "test_right_work_and_proofs_are_not_tried_again": ("grading:policy_gradient",),
 }
 ROOT = Path(__file__).resolve().parents[2]
 RIGHT = np.array([1.0, -2.0, 4.0, 0.5, 3.0])
+HOW = Tolerance(1e-4, 1e-5)
+
+
+def relate(expected: Any, got: Any, *relations: Any) -> str | None:
+    """Return the question about two answers, from the first of these relations that holds: by default, of all."""
+    ordered = relations or (*STRICT, *BENDING, *LOOSE)
+    return explain_relation({"x": expected}, {"x": got}, HOW, ordered)
 
 
 @pytest.mark.parametrize(
@@ -61,23 +75,53 @@ RIGHT = np.array([1.0, -2.0, 4.0, 0.5, 3.0])
         (RIGHT[::-1], "Why is x in reverse order?"),
         (np.array([-2.0, 4.0, 0.5, 3.0, 0.0]), "Why does x[t] hold what belongs to step t + 1?"),
         (np.array([0.0, 1.0, -2.0, 4.0, 0.5]), "Why does x[t] hold what belongs to step t - 1?"),
-        (np.clip(RIGHT, -1, 1), "Why is x never below -1 or above 1?"),
-        (np.maximum(RIGHT, 0), "Why is x never below 0?"),
-        (np.trunc(RIGHT), "Why is x rounded towards 0?"),
-        (np.abs(RIGHT), "Why is x the absolute value of what it should be?"),
-        (RIGHT**2, "Why is x the square of what it should be?"),
-        (np.exp(RIGHT), "Why is x the exponential of what it should be?"),
     ],
 )
 def test_a_relation_is_put_into_words(got: np.ndarray, said: str) -> None:
     """A sum in place of a mean, a sign, rows off by one: nobody has to see it by comparing two columns of numbers."""
-    assert explain_relation({"x": RIGHT}, {"x": got}) == said
+    assert relate(RIGHT, got, *STRICT) == said
+
+
+BROAD = np.array([1.2, -2.7, 4.0, 0.4, 3.6, -0.2])
+
+
+@pytest.mark.parametrize(
+    ("got", "said"),
+    [
+        (np.clip(BROAD, -1, 1), "Why is x never below -1 or above 1?"),
+        (np.maximum(BROAD, 0), "Why is x never below 0?"),
+        (np.minimum(BROAD, 2.5), "Why is x never above 2.5?"),
+        (np.trunc(BROAD), "Why is x rounded towards 0?"),
+        (np.floor(BROAD), "Why is x rounded down?"),
+        (np.ceil(BROAD), "Why is x rounded up?"),
+        (np.round(BROAD), "Why is x rounded to whole numbers?"),
+        (np.abs(BROAD), "Why is x the absolute value of what it should be?"),
+        (BROAD**2, "Why is x the square of what it should be?"),
+        (1 / BROAD, "Why is x 1 divided by what it should be?"),
+        (np.exp(BROAD), "Why is x the exponential of what it should be?"),
+        (np.tanh(BROAD), "Why is x tanh of what it should be?"),
+    ],
+)
+def test_limits_and_functions_are_named(got: np.ndarray, said: str) -> None:
+    """Rewards that are clipped, a variance for a standard deviation, a ratio for its logarithm, integers for floats."""
+    assert relate(BROAD, got, *STRICT) is None
+    assert relate(BROAD, got) == said
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [(np.sqrt, "the square root of"), (np.log, "the logarithm of"), (np.log1p, "the logarithm of 1 plus")],
+)
+def test_functions_of_positive_numbers_are_named(function: Callable[[np.ndarray], np.ndarray], said: str) -> None:
+    """A standard deviation for a variance, a log-probability for a probability."""
+    right = np.array([0.1, 0.9, 2.5, 7.0])
+    assert relate(right, function(right)) == f"Why is x {said} what it should be?"
 
 
 def test_a_half_says_nothing_of_an_axis_of_two() -> None:
     """Catches: "1/2, and axis 1 has 2 entries" said of half a gradient, which sends a student to look for a mean."""
     pairs = np.array([[1.0, -2.0], [4.0, 0.5], [3.0, 1.5]])
-    assert explain_relation({"x": pairs}, {"x": pairs / 2}) == "Why is x 0.5 times what it should be, everywhere?"
+    assert relate(pairs, pairs / 2) == "Why is x 0.5 times what it should be, everywhere?"
 
 
 @pytest.mark.parametrize(
@@ -97,19 +141,18 @@ def test_a_half_says_nothing_of_an_axis_of_two() -> None:
 )
 def test_loose_relations_come_last(got: np.ndarray, said: str) -> None:
     """What may have many reasons is asked only where nothing better is known."""
-    assert explain_relation({"x": RIGHT}, {"x": got}) is None
-    assert explain_relation({"x": RIGHT}, {"x": got}, loosely=True) == said
+    assert relate(RIGHT, got, *STRICT, *BENDING) is None
+    assert relate(RIGHT, got) == said
 
 
 @pytest.mark.parametrize(
     "got",
     [RIGHT, RIGHT * (1 + 1e-6), np.sin(7 * RIGHT), np.array([np.nan] * 5), RIGHT[:4], RIGHT[:, None], "text", None, [], 5],
 )
-@pytest.mark.parametrize("loosely", [False, True])
-def test_numbers_without_a_relation_are_left_alone(got: Any, loosely: bool) -> None:
+def test_numbers_without_a_relation_are_left_alone(got: Any) -> None:
     """A relation that is not there, or between a right answer and itself, sends a student after nothing."""
-    assert explain_relation({"x": RIGHT}, {"x": got}, loosely) is None
-    assert explain_relation({"x": 2.0}, {"x": 3.0}, loosely) is None  # of one number, any is a multiple
+    assert relate(RIGHT, got) is None
+    assert relate(2.0, 3.0) is None  # of one number, any is a multiple
 
 
 @pytest.mark.parametrize(
@@ -122,7 +165,19 @@ def test_numbers_without_a_relation_are_left_alone(got: Any, loosely: bool) -> N
         (RIGHT.tolist(), (1.004 * RIGHT + 2e-3).tolist()),
         ([1.0, 2.0, 3.0, 4.0, 5.0], [2.5, 2.0, 1.5, 1.0, 0.5]),
         ([1.0, 0.5, 0.3, 0.2], [1.0, 0.5, 0.3, 0.3]),
-        ([1.0, 1.01, 1.02, 0.99], [1.0, 1.02, 1.04, 0.98]),
+        ([1.0, 2.0, 3.0, -0.5], [1.0, 2.0, 3.0, 0.0]),
+        ([-3.0, -2.0, 0.5, 1.0000001], [-1.5, -1.7, 0.5, 1.0]),
+        ([0.94, 0.97, 1.0, 1.02, 1.08], [0.97, 0.985, 1.0, 1.01, 1.0394]),
+        ([0.01, 0.02, 0.03, 0.08], [0.01, 0.02, 0.03, 0.07984]),
+        ([0.1, 0.2, 0.7], [0.0, 0.0, 1.0]),
+        (np.linspace(0.9, 1, 256).tolist(), [*np.linspace(0.9, 1, 256)[:-1], 0.0]),
+        ([1e6, 1.0, 2.0, 3.0], [1.0, 2.0, 5.0, 3.0]),
+        ([1e-9, -3e-9, 2e-9, 5e-9], [0.0] * 4),
+        ([1000.0, 0.01, 0.02, 0.03], [-1000.0, 0.01, 0.05, 0.05]),
+        ([1000.0, 2000.0, 0.02, 0.03], [2000.0, 4000.0, 0.02, 0.03]),
+        ([1000.0, 0.01, 0.02, 0.03], [0.05, 1000.0, 0.05, 0.05]),
+        ([0.0, 1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0, 0.0]),
+        ([1.0, 2.0, 4.0], [1e308, -1e308, 0.0]),
     ],
     ids=[
         "a flag that is missing",
@@ -132,36 +187,89 @@ def test_numbers_without_a_relation_are_left_alone(got: Any, loosely: bool) -> N
         "rounding",
         "evenly spaced numbers",
         "one number that is the smallest of the others",
-        "nearly a line",
+        "one number that is not filled in",
+        "a limit that rounding seems to pass",
+        "nearly a square root",
+        "nearly tanh",
+        "the largest one",
+        "neighbors that are nearly the same",
+        "small beside the largest",
+        "nothing that the check found wrong",
+        "a sign of the largest alone",
+        "a factor of the largest alone",
+        "the largest at another place",
+        "flags",
+        "beyond what can be squared",
     ],
 )
-@pytest.mark.parametrize("loosely", [False, True])
-def test_a_pattern_of_the_right_numbers_is_no_fault(expected: list[float], got: list[float], loosely: bool) -> None:
+@pytest.mark.filterwarnings("error")
+def test_a_pattern_of_the_right_numbers_is_no_fault(expected: list[float], got: list[float]) -> None:
     """Catches: "Why is `done` 0 everywhere?" of a flag that is nearly always 0, or "the same everywhere" of what should be."""
-    assert explain_relation({"x": np.array(expected)}, {"x": np.array(got)}, loosely) is None
+    assert relate(np.array(expected), np.array(got)) is None
 
 
-ENDS = np.array([0, 0, 1, 0, 0, 1], bool)
-STEPS = np.arange(6.0)
+FLAGS = np.array([0, 0, 1, 0, 0, 1], bool)
+STEPS = np.arange(1.0, 7)
 
 
 @pytest.mark.parametrize(
     ("wrong", "inputs", "said"),
     [
-        (ENDS, {"terminated": ENDS}, "Why is x wrong exactly where terminated is True?"),
-        (~ENDS, {"trajectory": {"resets": ENDS.astype(np.float32)}}, "Why is x right exactly where trajectory['resets'] is 1?"),
-        (STEPS < 3, {"advantages": STEPS - 2.5}, "Why is x wrong exactly where advantages is negative?"),
-        (STEPS > 4, {"advantages": STEPS}, "Why is only the last number of x wrong?"),
-        (STEPS > 0, {}, "Why is only the first number of x right?"),
-        (STEPS == 3, {"terminated": ENDS, "text": "text", "uneven": [[1], [1, 2]], "flag": 1}, None),
-        (STEPS < 9, {"terminated": ENDS}, None),
-        (STEPS > 9, {"terminated": ENDS}, None),
+        (FLAGS, {"terminated": FLAGS}, "wrong exactly where terminated is True"),
+        (~FLAGS, {"trajectory": {"resets": FLAGS.astype(np.float32)}}, "right exactly where trajectory['resets'] is 1"),
+        (FLAGS, {"masks": (~FLAGS).astype(np.uint8).tolist(), "{x": FLAGS}, "right exactly where masks is 1"),
+        (FLAGS, {"{0}": FLAGS}, "wrong exactly where {0} is True"),
+        (STEPS == 6, {"terminated": STEPS == 6}, None),
+        (STEPS == 3, {"terminated": FLAGS, "text": "text", "uneven": [[1], [1, 2]], "flag": 1, "none": None}, None),
+        (STEPS < 9, {"terminated": FLAGS}, None),
+        (STEPS > 9, {"terminated": FLAGS}, None),
+        (np.outer(STEPS > 0, [False, True, False]), {"all": STEPS > 0, "none": STEPS < 0, "positive": STEPS}, None),
     ],
-    ids=["a flag", "no flag", "a sign", "the last", "all but the first", "anywhere", "everywhere", "nowhere"],
+    ids=[
+        "a flag",
+        "no flag",
+        "a list of integers",
+        "an odd name",
+        "the last",
+        "anywhere",
+        "everywhere",
+        "nowhere",
+        "marks of all rows",
+    ],
 )
-def test_where_numbers_are_wrong(wrong: np.ndarray, inputs: dict[str, Any], said: str | None) -> None:
+def test_rows_that_a_flag_marks(wrong: np.ndarray, inputs: dict[str, Any], said: str | None) -> None:
     """Catches: two columns of numbers to compare, where the wrong ones are those of the steps that end an episode."""
-    assert explain_place({"x": STEPS}, {"x": STEPS + wrong}, inputs) == said
+    right = np.ones(wrong.shape)
+    question = f"Why is x {said}?" if said else None
+    assert explain_marked_rows({"x": right}, {"x": right + wrong}, HOW, inputs) == question
+
+
+def test_rows_that_a_sign_marks() -> None:
+    """Catches: five signs that agree with five wrong rows by chance."""
+    advantages = np.array([-1, 2, 3, -4, 5, 6, -7, 8], np.float32)
+    right = np.ones(8)
+    said = explain_marked_rows({"x": right}, {"x": right + (advantages < 0)}, HOW, {"advantages": advantages}, signs=True)
+    assert said == "Why is x wrong exactly where advantages is negative?"
+    few = advantages[:5]
+    assert explain_marked_rows({"x": right[:5]}, {"x": right[:5] + (few < 0)}, HOW, {"a": few}, signs=True) is None
+
+
+@pytest.mark.parametrize(
+    ("got", "said"),
+    [
+        ([2.0, 1, 1, 1, 1], "Why is only the first number of x wrong?"),
+        ([1.0, 1, 1, 1, np.nan], "Why is only the last number of x wrong?"),
+        ([1.0, 2, 2, 2, 2], "Why is only the first number of x right?"),
+        ([1.0, 2, 1, 1, 1], None),
+        ([2.0] * 5, None),
+        ([1.00001] * 5, None),
+        ([1.00001, 1, 1, 1, 1], None),
+        ([2.0, 1, 1], None),
+    ],
+)
+def test_one_number_that_is_wrong(got: list[float], said: str | None) -> None:
+    """Catches: a number within the tolerance of its check, told as the wrong one."""
+    assert explain_position({"x": np.ones(len(got))}, {"x": np.array(got)}, HOW) == said
 
 
 def test_a_column_that_is_wrong() -> None:
@@ -169,15 +277,28 @@ def test_a_column_that_is_wrong() -> None:
     right = np.ones((6, 5))
     wrong = right.copy()
     wrong[:, -1] = 3
-    assert explain_place({"x": right}, {"x": wrong}, {}) == "Why is only the last column of x wrong?"
-    assert explain_place({"x for some": right}, {"x for some": wrong}, {}) is None
+    assert explain_position({"handsome": right}, {"handsome": wrong}, HOW) == "Why is only the last column of handsome wrong?"
+    for name in ("x for some", "some"):
+        assert explain_position({name: right}, {name: wrong}, HOW) is None
 
 
-def test_a_matrix_that_is_transposed() -> None:
+def test_of_a_sample_only_what_holds_of_all_numbers_is_said() -> None:
+    """Catches: the diagonal of a large matrix, which is a sample of it, taken for the whole."""
+    right = RIGHT.repeat(2)[1:]
+    for got, said in (
+        (0 * right, None),
+        (np.roll(right, 1), None),
+        (3 * right, "Why is the answer 3 times what it should be, everywhere?"),
+    ):
+        assert explain_relation({"some": right}, {"some": got}, HOW, (*STRICT, *BENDING, *LOOSE)) == said
+
+
+@pytest.mark.parametrize("size", [3, 2])
+def test_a_matrix_that_is_transposed(size: int) -> None:
     """Catches: nothing said of an answer whose numbers are right, and in rows where columns are expected."""
-    right = np.arange(6.0).reshape(2, 3)
-    assert explain_relation({"x": right}, {"x": right.T}) == "Why is x transposed?"
-    assert explain_relation({"x": right}, {"x": right.reshape(3, 2)}) is None
+    right = np.arange(3.0 * size).reshape(size, 3)
+    assert relate(right, right.T) == "Why is x transposed?"
+    assert relate(right, np.ones((3, size))) != "Why is x transposed?"
 
 
 @pytest.mark.parametrize(
@@ -191,7 +312,7 @@ def test_a_matrix_that_is_transposed() -> None:
 )
 def test_a_pattern_of_smooth_or_sparse_numbers_is_seen(expected: np.ndarray, got: np.ndarray, said: str) -> None:
     """Catches: neighbours that are taken for the same number, and a matrix of zeros taken for a flag."""
-    assert explain_relation({"x": expected}, {"x": got}, loosely=said != "Why is x in reverse order?") == said
+    assert relate(expected, got) == said
 
 
 def discount(rewards: np.ndarray, ends: np.ndarray, gamma: float = 0.9) -> np.ndarray:
@@ -409,6 +530,47 @@ def test_what_the_check_did_not_find_wrong_is_not_asked_about() -> None:
     assert said("advantages", **wrong) == "Why is advantages 1.3 times what it should be, everywhere?"
     assert said("targets", "advantages", targets=1.0000001, advantages=1.3) == said("advantages", advantages=1.3)
     assert find({"changed": []}, {"changed": ["rewards"]}, wrong) is None  # what was changed may have changed the answer
+
+
+@pytest.mark.parametrize(
+    ("got", "said"),
+    [
+        (lambda right, ends: -right, "Why does x have the opposite sign?"),
+        (lambda right, ends: np.where(ends, -right, right), "Why is x wrong exactly where ends is True?"),
+        (lambda right, ends: np.where(ends, 0, right), "Why is x wrong exactly where ends is True?"),
+        (lambda right, ends: np.minimum(right, 0.4), "Why is x never above 0.4?"),
+        (lambda right, ends: right * [1, 1, -1, -1, 1, 1], "Why does x have the wrong sign in some places?"),
+        (lambda right, ends: np.add(right, [0, 0, 0, 0, 0, 1]), "Why is only the last number of x wrong?"),
+        (lambda right, ends: np.add(right, [0, 0, 0, 0, 1, 1]), None),
+    ],
+)
+def test_what_says_most_is_asked_first(got: Callable[..., np.ndarray], said: str | None) -> None:
+    """Catches: "the wrong sign in some places" where these places are the ends of episodes."""
+    right = REWARDS.astype(float)
+    inputs = {"rewards": REWARDS, "ends": ENDS}
+    assert ask_about(right, got(right, ENDS), inputs) == said
+
+
+def test_a_form_that_is_accepted_too_is_compared() -> None:
+    """Catches: -1.03 times said of the other standard deviation, where the sign is wrong."""
+    right = BROAD / BROAD.std(ddof=1)
+
+    def convert(answer: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {"x": answer["x"] * np.sqrt(6 / 5)}
+
+    other = convert({"x": right})["x"]
+    assert ask_about(right, -other, {}, convert) == "Why does x have the opposite sign?"
+    assert ask_about(right, 1.3 * other, {}, convert) is None
+
+
+def ask_about(right: object, got: object, inputs: dict[str, Any], also: Callable[[Any], Any] | None = None) -> str | None:
+    """Return what is asked of an answer of which a check sees nothing but x."""
+    evidence = WrongAnswerEvidence("case", {"x": right}, {"x": got}, also, HOW)
+    failure = CheckFailed(Outcome.FAILED, "wrong", evidence=evidence)
+    question = Question(id="q", title="t", function="q", task="t", points=QuestionPoints(visible=1, hidden=0))
+    tried = LastCall("driver", inputs, 0, Case("case", "driver", "q", inputs, {"x": right}))
+    found = find_pattern([("test_x", failure, tried)], cast(RunContext, SimpleNamespace()), None, question)
+    return found[1] if found else None
 
 
 WORK = '''
