@@ -66,8 +66,8 @@ def _find_pattern(
         _find_marked_rows(wrong)
         or _find_relation(wrong, BENDING)
         or _find_relation(wrong, LOOSE)
-        or _find_place(wrong)
         or vague
+        or _find_place(wrong)
     )
 
 

@@ -141,6 +141,9 @@ def _relate_limits(expected: np.ndarray, got: np.ndarray) -> str | None:
     several = sum(_count_values(beyond) for *_, beyond in cut if beyond.size) > 1
     if limits and usual and several and not _apart(np.clip(expected, low, high), got):
         return f"is {{name}} never {' or '.join(limits)}"
+    with np.errstate(over="ignore"):
+        if np.array_equal(expected.astype(np.float16), got):
+            return "does {name} have only half precision"
     if _count_values(got) < 3 or (got % 1).any() or np.count_nonzero(expected % 1) < 2:
         return None
     return next((f"is {{name}} rounded {how}" for how, function in ROUNDINGS if np.array_equal(function(expected), got)), None)

@@ -91,6 +91,7 @@ BROAD = np.array([1.2, -2.7, 4.0, 0.4, 3.6, -0.2])
         (np.clip(BROAD, -1, 1), "Why is x never below -1 or above 1?"),
         (np.maximum(BROAD, 0), "Why is x never below 0?"),
         (np.minimum(BROAD, 2.5), "Why is x never above 2.5?"),
+        (BROAD.astype(np.float16).astype(float), "Why does x have only half precision?"),
         (np.trunc(BROAD), "Why is x rounded towards 0?"),
         (np.floor(BROAD), "Why is x rounded down?"),
         (np.ceil(BROAD), "Why is x rounded up?"),

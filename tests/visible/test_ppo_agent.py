@@ -75,7 +75,12 @@ ESTIMATED = (
     "all truncated steps are alike, also in the last row",
     "changed by the call",
 )
-FORMS = ("your estimator, returning a list", "your estimator, returning a tensor", "your estimator, in single precision")
+FORMS = (
+    "your estimator, returning a list",
+    "your estimator, returning a tensor",
+    "your estimator, in single precision",
+    "your estimator, with the next row of `state` within an episode",
+)
 
 
 @points(1, question="test_advantages")
@@ -86,7 +91,7 @@ def test_finds_the_draft(student):
 
 @points(1, question="test_advantages")
 def test_passes_every_form(student):
-    """Your test accepts a list, a tensor and single precision, and rejects the draft."""
+    """Your test accepts a list, a tensor, single precision, and V of the next row of `state`; it rejects the draft."""
     tried(student, "the draft", *FORMS)
 
 
