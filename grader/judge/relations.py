@@ -75,10 +75,15 @@ def explain_relation(expected: Any, got: Any, how: Tolerance, relations: tuple[R
     for name, right, found in list_wrong_outputs(expected, got, how):
         if found.size and all((np.abs(numbers) < HUGE).all() for numbers in (right, found)):  # neither NaN nor infinite
             whole = name.removesuffix(f" for {SAMPLED}")
-            for relate in relations if not is_sample(name) else [one for one in relations if one in OF_SAMPLES]:
+            for relate in _choose(relations, is_sample(name), _equal(right, found)):
                 if said := relate(right, found):
                     return f"Why {said.format(name='the answer' if whole == SAMPLED else quote_words(whole))}?"
     return None
+
+
+def _choose(relations: tuple[Relation, ...], sample: bool, near: bool) -> list[Relation]:
+    """Return those that can be told of a sample, and of numbers that are so near to the right ones that any line fits."""
+    return [one for one in relations if not (sample and one not in OF_SAMPLES) and not (near and one not in OF_NEAR)]
 
 
 def _relate_size(expected: np.ndarray, got: np.ndarray) -> str | None:
@@ -141,12 +146,15 @@ def _relate_limits(expected: np.ndarray, got: np.ndarray) -> str | None:
     several = sum(_count_values(beyond) for *_, beyond in cut if beyond.size) > 1
     if limits and usual and several and not _apart(np.clip(expected, low, high), got):
         return f"is {{name}} never {' or '.join(limits)}"
-    with np.errstate(over="ignore"):
-        if np.array_equal(expected.astype(np.float16), got):
-            return "does {name} have only half precision"
     if _count_values(got) < 3 or (got % 1).any() or np.count_nonzero(expected % 1) < 2:
         return None
     return next((f"is {{name}} rounded {how}" for how, function in ROUNDINGS if np.array_equal(function(expected), got)), None)
+
+
+def _relate_precision(expected: np.ndarray, got: np.ndarray) -> str | None:
+    with np.errstate(over="ignore"):
+        half = expected.astype(np.float16)
+    return "does {name} have only half precision" if np.array_equal(half, got) and _count_values(expected) >= 3 else None
 
 
 def _relate_function(expected: np.ndarray, got: np.ndarray) -> str | None:
@@ -234,9 +242,11 @@ def _apart(one: np.ndarray, other: np.ndarray) -> bool:
 
 STRICT: tuple[Relation, ...] = (_relate_size, _relate_place)
 """A sign, a factor that counts something, an offset, rows that were moved or turned round: these say much."""
-BENDING: tuple[Relation, ...] = (_relate_limits, _relate_function)
-"""Limits, rounding, a function such as the square."""
+BENDING: tuple[Relation, ...] = (_relate_precision, _relate_limits, _relate_function)
+"""Limits, rounding, half precision, a function such as the square."""
 LOOSE: tuple[Relation, ...] = (_relate_linearly, _relate_loosely)
 """Any factor and offset, numbers that are all 0 or all the same, the right ones in any order or with some wrong signs."""
-OF_SAMPLES = (_relate_size, _relate_function, _relate_linearly)
+OF_SAMPLES = (_relate_size, _relate_precision, _relate_function, _relate_linearly)
 """Those that hold of all numbers, if they hold of a sample."""
+OF_NEAR = (_relate_precision,)
+"""Those that hold of numbers which are right but for rounding, and of no others."""

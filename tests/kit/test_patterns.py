@@ -178,6 +178,7 @@ def test_numbers_without_a_relation_are_left_alone(got: Any) -> None:
         ([1000.0, 2000.0, 0.02, 0.03], [2000.0, 4000.0, 0.02, 0.03]),
         ([1000.0, 0.01, 0.02, 0.03], [0.05, 1000.0, 0.05, 0.05]),
         ([0.0, 1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0, 0.0]),
+        ([1.2, -2.7, 4.0, 0.4, 3.6], [1.2004, -2.7011, 4.0012, 0.4002, 3.6007]),
         ([1.0, 2.0, 4.0], [1e308, -1e308, 0.0]),
     ],
     ids=[
@@ -200,6 +201,7 @@ def test_numbers_without_a_relation_are_left_alone(got: Any) -> None:
         "a factor of the largest alone",
         "the largest at another place",
         "flags",
+        "nearly right",
         "beyond what can be squared",
     ],
 )
