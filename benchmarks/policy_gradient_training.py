@@ -4,9 +4,10 @@ Machine problem 11 prints one success rate for each of four settings, each from 
 seeds, so that the notebook can say what to expect. Success is that of `utils.get_success_rate` over 100 rollouts after
 training.
 
-    python benchmarks/policy_gradient_training.py [--seeds 20] [--workers 1] [-o benchmarks/results]
+    python benchmarks/policy_gradient_training.py [--seeds 20] [--workers 1] [--settings NAME ...] [-o benchmarks/results]
 
-writes policy_gradient_training.json and policy_gradient_training.png into the output folder and prints a table.
+writes policy_gradient_training.json and policy_gradient_training.png into the output folder and prints a table. With
+--settings, it trains only these, and keeps the other figures that are there.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
+import json
 import multiprocessing
 import os
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +45,22 @@ COST_GOAL = 2.0
 
 @dataclass(frozen=True)
 class Setting:
-    """One experiment of machine problem 11; `claim` is the success rate that it prints."""
+    """One experiment.
+
+    Attributes:
+        claim: The success rate that machine problem 11 prints for it; None for what it does not try.
+        rollouts_per_collection: How many rollouts are collected before each training.
+    """
 
     name: str
     label: str
     loss: str
     critic: bool
     learning_rate: float
-    claim: float
+    claim: float | None = None
+    rollouts_per_collection: int = ROLLOUTS_PER_COLLECTION
+    epochs: int = EPOCHS
+    critic_loss_multiplier: float = 0.01
 
 
 SETTINGS = [
@@ -60,6 +70,14 @@ SETTINGS = [
     Setting("ppo", "PPO, lr 4e-3", "get_PPO_policy_gradient_loss", True, 4e-3, 1.0),
 ]
 PPO = SETTINGS[-1]
+# One change each of PPO's settings, for the seeds that end below 95 %.
+CHANGES = [
+    replace(PPO, name="ppo_eight_rollouts", label="8 rollouts a collection", claim=None, rollouts_per_collection=8),
+    replace(PPO, name="ppo_four_epochs", label="4 epochs", claim=None, epochs=4),
+    replace(PPO, name="ppo_critic_loss", label="critic loss x 10", claim=None, critic_loss_multiplier=0.1),
+    replace(PPO, name="ppo_half_rate", label="lr 2e-3", claim=None, learning_rate=2e-3),
+]
+ALL = {setting.name: setting for setting in (*SETTINGS, *CHANGES)}
 
 
 def make_networks() -> tuple[utils.SimpleReLuNetwork, utils.SimpleReLuNetwork]:
@@ -86,10 +104,10 @@ def train(solution: Any, setting: Setting, seed: int) -> dict[str, Any]:
             get_policy_gradient_loss=getattr(solution, setting.loss),
             get_returns=solution.get_returns,
             rollouts=ROLLOUTS,
-            rollouts_before_training=ROLLOUTS_PER_COLLECTION,
-            training_epochs_per_rollout=EPOCHS,
+            rollouts_before_training=setting.rollouts_per_collection,
+            training_epochs_per_rollout=setting.epochs,
             minibatch_size=MINIBATCH,
-            critic_loss_multiplier=0.01,
+            critic_loss_multiplier=setting.critic_loss_multiplier,
             value_net=critic if setting.critic else None,
             get_advantages=solution.get_advantages,
             get_value_net_loss=solution.get_value_net_loss,
@@ -149,10 +167,10 @@ def run_task(task: tuple[Setting, int]) -> tuple[str, int, dict[str, Any]]:
     return setting.name, seed, train(load_solution("policy_gradient"), setting, seed)
 
 
-def train_all(seeds: int, workers: int) -> dict[str, list[dict[str, Any]]]:
+def train_all(settings: list[Setting], seeds: int, workers: int) -> dict[str, list[dict[str, Any]]]:
     """Return what `train` returns, by name of the setting, in the order of the seeds."""
-    tasks = [(setting, seed) for seed in range(seeds) for setting in SETTINGS]
-    runs: dict[str, dict[int, dict[str, Any]]] = {setting.name: {} for setting in SETTINGS}
+    tasks = [(setting, seed) for seed in range(seeds) for setting in settings]
+    runs: dict[str, dict[int, dict[str, Any]]] = {setting.name: {} for setting in settings}
     with multiprocessing.get_context("spawn").Pool(workers, initializer=start_worker) as pool:
         for name, seed, run in tqdm(pool.imap_unordered(run_task, tasks), total=len(tasks), desc="training", unit="run"):
             runs[name][seed] = run
@@ -195,9 +213,9 @@ def draw(result: dict[str, Any], path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    summaries = list(result["settings"].values())
-    colors = ["#7f7f7f", "#0072b2", "#d55e00", "#009e73"]  # distinct for color-blind readers too
-    figure = pyplot.figure(figsize=(11, 6.4), layout="constrained")
+    summaries = [result["settings"][setting.name] for setting in (*SETTINGS, CHANGES[0])]
+    colors = ["#7f7f7f", "#0072b2", "#d55e00", "#009e73", "#cc79a7"]  # distinct for color-blind readers too
+    figure = pyplot.figure(figsize=(13, 6.4), layout="constrained")
     grid = figure.add_gridspec(2, len(summaries), height_ratios=[1, 1.1])
 
     shared = None
@@ -221,12 +239,13 @@ def draw(result: dict[str, Any], path: Path) -> None:
         # Sorted from left to right, so that equal rates do not hide each other.
         places = column + (np.linspace(-0.32, 0.32, len(success)) if len(success) > 1 else np.zeros(1))
         axes.scatter(places, success, color=color, s=26, zorder=3, label="one seed" if column == 0 else None)
-        median, claim = 100 * summary["success_median"], 100 * summary["claim_of_seed_002"]
+        median, claim = 100 * summary["success_median"], summary["claim_of_seed_002"]
         axes.hlines(median, column - 0.4, column + 0.4, color=color, lw=2, label="median" if column == 0 else "")
-        axes.scatter(
-            column + 0.43, claim, marker="<", facecolor="white", edgecolor="black", s=60, zorder=4,
-            label="printed in machine problem 11" if column == 0 else None,
-        )  # fmt: skip
+        if claim is not None:
+            axes.scatter(
+                column + 0.43, 100 * claim, marker="<", facecolor="white", edgecolor="black", s=60, zorder=4,
+                label="printed in machine problem 11" if column == 0 else None,
+            )  # fmt: skip
     good = f"seeds_with_success_at_least_{GOOD}"
     axes.axhline(100 * GOOD, color="black", lw=0.8, ls=":", label=f"{GOOD:.0%}")
     axes.set_xticks(
@@ -244,8 +263,9 @@ def print_table(result: dict[str, Any]) -> None:
     for summary in result["settings"].values():
         low, high = summary["success_quartiles"]
         solved = f"{summary[f'seeds_with_success_at_least_{GOOD}']}/{summary['seeds']}"
+        claim = "" if summary["claim_of_seed_002"] is None else f"{summary['claim_of_seed_002']:.0%}"
         print(
-            f"{summary['label']:30}{summary['claim_of_seed_002']:9.0%}{summary['success_median']:8.0%}"
+            f"{summary['label']:30}{claim:>9}{summary['success_median']:8.0%}"
             f"{summary['success_mean']:7.0%}{f'{low:.0%} to {high:.0%}':>15}{solved:>10}"
             f"{summary['training_cpu_seconds_median']:8.1f}"
         )
@@ -257,22 +277,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=20, help="random seeds for each setting (default: 20)")
     parser.add_argument("--workers", type=int, default=1, help="processes that train at the same time (default: 1)")
+    parser.add_argument("--settings", nargs="+", choices=ALL, help="train only these (default: all), and keep other figures")
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "benchmarks" / "results", help="folder for the results")
     arguments = parser.parse_args()
     if arguments.seeds < 1 or arguments.workers < 1:
         parser.error("--seeds and --workers must be at least 1")
 
     torch.set_num_threads(1)
-    cost = measure_cost()  # before the workers start: they would disturb it
-    runs = train_all(arguments.seeds, arguments.workers)
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    path = arguments.output / "policy_gradient_training"
+    kept = json.loads(path.with_suffix(".json").read_text(encoding="utf-8")) if arguments.settings else {}
+    # Measured before the workers start: they would disturb it.
+    cost = kept["cost_of_ppo"] if arguments.settings else measure_cost()
+    chosen = [ALL[name] for name in arguments.settings or ALL]
+    runs = train_all(chosen, arguments.seeds, arguments.workers)
+    settings = kept.get("settings", {}) | {setting.name: summarize(setting, runs[setting.name]) for setting in chosen}
     result = {
         "about": "success of the solution with the settings of machine problem 11 (1-D grid of 10, 20 steps, 2000 rollouts)",
         "machine": machine(),
         "cost_of_ppo": cost,
-        "settings": {setting.name: summarize(setting, runs[setting.name]) for setting in SETTINGS},
+        "settings": {name: settings[name] for name in ALL if name in settings},
     }
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    path = arguments.output / "policy_gradient_training"
     save(result, path.with_suffix(".json"))
     draw(result, path.with_suffix(".png"))
     print_table(result)
