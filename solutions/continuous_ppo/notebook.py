@@ -297,12 +297,12 @@ for name, unit in (("euros", 1), ("cents", 100)):
 # stretches the six directions of its rows by $\sqrt 2$, and maps the 58 directions orthogonal to
 # them to 0.
 #
-# The policy also has one vector of $A$ learned numbers. It is the same in every state, and zero at
-# first. Its exponential is the **variance**, so the variance is always positive.
+# The policy also has one vector of $A$ learned numbers, one for each dimension of the action. It is
+# the same in every state, and zero at first. Its exponential is the **variance**, so the variance is always positive.
 #
 # **Write the layers of `Model`, then `forward(observations)`**, which returns the mean `[B, A]`,
-# the variance `[A]` and the value `[B, 1]`. The value network shares no weights with the policy
-# network.
+# the variance `[A]` and the value `[B, 1]` for $B$ observations. The value network shares no
+# weights with the policy network.
 #
 # The policy network has $(17 \cdot 64 + 64) + (64 \cdot 64 + 64) + (64 \cdot 6 + 6)$ parameters.
 # The value network has the same with 1 instead of 6, and the variance has 6. To check the
@@ -701,7 +701,7 @@ together = all(
 )
 print("rows stay together, and transformations act once:", together, "(expected True)")
 print("trajectories asked for:", runner.trajectories, "(expected 2)")
-print("rows of each transformation:", sorted(given[:4]), "(expected [2, 2, 3, 3])")
+print("rows given to the transformation:", sorted(given[:4]), "(expected [2, 2, 3, 3])")
 
 # %% make-runner-text [markdown]
 # ## 9 · The whole pipeline
@@ -942,7 +942,7 @@ for interactions, expected in (
 # | constant | one step; the reward is always 1 | $V = 1$ |
 # | observation | one step; the reward is the sign that is observed | $V(-) = -1$, $V(+) = 1$ |
 # | two steps | the second reward is 1 | $V = 0.8$, one step later $V_2 = 1$ |
-# | truncated | every reward is 1; a time limit (not in the observation) ends it after 4 steps | $V = 1 / (1 - 0.8) = 5$ |
+# | truncated | every reward is 1; a time limit (not in the observation) ends the episode after 4 steps | $V = 1 / (1 - 0.8) = 5$ |
 # | action | one step; the reward is $-(a - 0.5)^2$ | $\mu = 0.5$ for both signs |
 # | combined | second reward $-(a_1 - 0.5\, \text{sign})^2$ for the *first* action $a_1$ | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
 #

@@ -538,7 +538,7 @@ plt.show()
 # The weights and biases of the last layers are initialized uniformly in $[-0.003, 0.003]$. The
 # reason is the tanh: the actor's gradient passes through it, and its slope is $1 - a^2$. An actor
 # that starts near $a = \pm 1$ has a saturated tanh and gets almost no gradient. The critic starts
-# with small values for a similar reason: large random values would mislead the actor.
+# with small values for another reason: large random values would mislead the actor.
 #
 # **Write `Actor` and `Critic`.**
 #
@@ -730,8 +730,8 @@ plt.show()
 # ### A step, and two ways for an episode to end
 #
 # **Write `step`.** It passes the action to the environment. In training, it completes `transition`
-# and stores it. It returns whether the episode is over, for either reason. The stored `done` is
-# something else:
+# and stores it. It returns whether the episode is over (terminated or truncated). The stored `done`
+# is something else:
 #
 # An episode is **terminated** when the task is over: nothing follows, so the value of $s'$ is 0.
 # It is **truncated** when a time limit stops it: the task would have gone on, so the value of $s'$
@@ -1144,9 +1144,9 @@ plt.show()
 # over, reset `self.env` and the noise. `self.total_step` counts the steps from 1. Make one update
 # after each step, once the buffer holds a batch and the random steps are over.
 #
-# The cell counts what happens in 150 steps of `PointMass`, whose episodes have 30 steps, with 60
-# random steps. Expect one reset at the beginning and one after each episode, 90 updates, and a
-# plot after 50, 100 and 150 steps.
+# The cell counts what happens in 150 steps of `PointMass`, whose episodes have 30 steps, with
+# `initial_random_steps=60`. Expect one reset at the beginning and one after each episode, 90
+# updates, and a plot after 50, 100 and 150 steps.
 
 # %% train
 
@@ -1408,8 +1408,9 @@ strip(frames)
 #   contain the next value: do the target networks follow? Is it $Q'$ of the *next* state?
 # - **truncated**: $1 / (1 - 0.8 \cdot \frac34) = 2.5$ means that the time limit is stored as
 #   termination.
-# - **climb**: actions at the wrong ends, $\mp 1$: check the sign of the actor's loss. Near 0: no
-#   gradient reaches the actor. Only one of the two is right: something has only one dimension.
+# - **climb**: if $\mu_1$ is near -1 and $\mu_2$ near 1, check the sign of the actor's loss. If both
+#   are near 0, no gradient reaches the actor. If only one of the two is right, something has only
+#   one dimension.
 # - **follow**: does the actor's loss use the states of the batch?
 # - **all of it**: in the environment's units, the best action is 0.25 if the sign is -1, and 0.75
 #   if it is +1. Look at `ActionNormalizer`, then at $y$ once more.

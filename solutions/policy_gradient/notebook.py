@@ -558,7 +558,7 @@ experiment(
 #
 # We trained the reference solution with 20 seeds and 2,000 rollouts. The median success rate was
 # 26%; seven seeds ended with 0%, three with 95% or more. The mean reward was best after about 600
-# rollouts, and got *worse* from then on. The policy loses what it had learned. To read more, search
+# rollouts, and got *worse* from then on. The policy lost what it had learned. To read more, search
 # for **catastrophic forgetting** and **policy collapse**. You may see this with some seeds here, or
 # with `LONG = True`.
 #
@@ -596,7 +596,8 @@ experiment(
 # $$\hat A_t = \frac{A_t - \text{mean}(A)}{\text{std}(A) + 10^{-10}}$$
 #
 # so that their mean is 0 and their scale does not depend on the rewards. (With plain gradient
-# descent, the learning rate would otherwise depend on that scale; Adam removes a constant factor.)
+# descent, the right learning rate would otherwise depend on that scale. With Adam, a constant
+# factor has no effect.)
 # The policy loss treats advantages as data: they carry no gradient.
 #
 # In the cell, $V(s) = s$. In the first batch, the errors are 1, 0 and 2, so the value loss is $5 /
@@ -897,8 +898,9 @@ plt.show()
 #
 # ## Optional experiments
 #
-# - In `train` above, pass `ppo_clip` as 0.05, 0.5, and 10. With which of them is nothing clipped?
-#   How does its gradient differ from that of the vanilla loss when the ratio is not 1?
+# - In `train` above, pass `ppo_clip` as 0.05, 0.5, and 10. With which value is almost nothing
+#   clipped? How does the gradient of the PPO loss then differ from that of the vanilla loss when
+#   the ratio is not 1?
 # - Train one epoch per collection instead of 8, with the vanilla loss and the learning rate
 #   $4 \cdot 10^{-3}$. Does it still collapse?
 # - Do not standardize the advantages. Does it matter with Adam? And with `torch.optim.SGD`?

@@ -348,8 +348,8 @@ draw_episodes(axes)
 plt.show()
 
 # %% leak-seen [markdown]
-# Above all, the last steps before the end. Their advantages contain the -1 of an episode that had
-# not yet begun.
+# The draft punishes all steps of the first episode, and the last ones most. Their advantages
+# contain the -1 of an episode that had not yet begun.
 
 # %% repair-text [markdown]
 # ## 4 · Your repair
@@ -424,8 +424,8 @@ plt.show()
 #
 # **Write `test_advantages(estimator)`**: small episodes whose advantages *you* have computed by
 # hand. Keep them small enough to check every number, and choose the numbers so that every fault
-# changes the result. A $V$ of 0 hides a wrong bootstrap, $\gamma = 1$ hides a missing discount,
-# and $V(s_0) = V(s_T)$ hides the wrap-around of `np.roll`.
+# changes the result. A $V$ of 0 hides a wrong value after the last row, $\gamma = 1$ hides a
+# missing discount, and $V(s_0) = V(s_T)$ hides the wrap-around of `np.roll`.
 #
 # The cell runs your test on the draft, on estimators with one fault each, and on three correct
 # ones. It prints *fails* if your test raised an AssertionError, and *passes* if not. (Most of the
@@ -526,8 +526,8 @@ for name, estimator in ESTIMATORS.items():
 #
 # **Question.** In the keras-rl drafts, this class *samples* with $s$ as the standard deviation,
 # `np.random.normal(mu, s)`, but its density uses $e^s$. So the agent acts with one policy and
-# learns about another. Suppose $s$ starts at 0, as in your actor. Which actions would it take
-# then? And what happens later, when $\sigma < 1$?
+# learns about another. Suppose $s$ starts at 0, as in your actor. Which actions would the
+# agent take then? And what happens later, when $\sigma < 1$?
 #
 # The cell draws 20,000 actions in both ways, for three values of $\sigma$. Your samples should
 # have the mean 0.5 and the $\sigma$ in the title.
@@ -578,8 +578,9 @@ print(f"two dimensions: correlation found {np.corrcoef(two.numpy().T)[0, 1]:.2f}
 # As long as $s = 0$, the agent does not explore at all: every sample is the mean. The mean is not
 # updated either, because the gradient of the log-density with respect to $\mu$ is 0 at $a = \mu$.
 # With $\sigma < 1$, $s$ is negative and `np.random.normal` raises an error, which at least is easy
-# to notice. The two never agree, because $\log \sigma < \sigma$ for every $\sigma$. Use a name that
-# says which quantity a variable holds (`log_sigma`), and you will not confuse the two.
+# to notice. The two standard deviations never agree, because $\log \sigma < \sigma$ for every
+# $\sigma$. Use a name that says which quantity a variable holds (`log_sigma`), and you will not
+# confuse the two.
 
 # %% density-text [markdown]
 # ## 7 · The log-density, step by step
@@ -680,8 +681,8 @@ print(
 # %grade IndependentGaussianProcess.get_dist
 
 # %% density-seen [markdown]
-# It returns NaN: $2 \log |y - \mu|$ is $-\infty$, $-2 s$ is $+\infty$, and their sum is not
-# defined. With $\sigma = 0$ there is no density. (We changed that row to $\sigma_2 = 1$.) The
+# The formula of the drafts returns NaN: $2 \log |y - \mu|$ is $-\infty$, $-2 s$ is $+\infty$, and
+# their sum is not defined. With $\sigma = 0$ there is no density. (We changed that row to $\sigma_2 = 1$.) The
 # first picture tests the constants: without $\log 2\pi$, or with $\sigma^2$ in place of $\sigma$,
 # the area is not 1.
 
@@ -797,8 +798,8 @@ plt.show()
 # %grade IndependentGaussianProcess.entropy
 
 # %% entropy-seen [markdown]
-# Yes. A density can be larger than 1, and then $-\log p$ is negative. In one dimension, the entropy
-# is negative for $\sigma < 0.242$. The entropy of a choice among finitely many actions, in
+# Yes, this entropy can be negative: a density can be larger than 1, and then $-\log p$ is negative.
+# In one dimension, the entropy is negative for $\sigma < 0.242$. The entropy of a choice among finitely many actions, in
 # contrast, is never below 0. The entropy is linear in the log standard deviations: if all of them
 # grow by 1, it grows by $n$. It does not depend on $\mu$.
 
@@ -1310,15 +1311,15 @@ plt.show()
 # %grade PPOAgent.policy_loss PPOAgent.value_loss
 
 # %% objective-seen [markdown]
-# In the middle and on the right; on the left it is 0. An action with $A < 0$ that has become
-# *more* likely is pushed back with its full gradient. The gray band is the range from
-# $1 - \varepsilon$ to $1 + \varepsilon$.
+# For $A < 0$, the gradient is not 0 in the middle and on the right; on the left it is 0. An action
+# with $A < 0$ that has become *more* likely is pushed back with its full gradient. The gray band is
+# the range from $1 - \varepsilon$ to $1 + \varepsilon$.
 #
 # **The trap.** `log_prob` is `[B, 1]` and `advantage` is `[B]`. Their product is `[B, B]`: it
 # combines every action with the advantage of every row. The mean is still a single number. But
 # normalized advantages have the mean 0, so where the ratios are not clipped, the terms cancel and
-# the gradient is nearly 0. The agent hardly learns, and no error is raised. The first line of the
-# output reveals this fault.
+# the gradient is nearly 0. The agent learns much more slowly (section 20), and no error is raised.
+# The first line of the output reveals this fault.
 
 # %% update-text [markdown]
 # ## 16 · The update
@@ -1413,7 +1414,8 @@ plt.show()
 # %grade PPOAgent.update one_update
 
 # %% update-seen [markdown]
-# They are 1: before the first optimizer step, the policy is still the one that chose the actions.
+# The ratios in the first minibatch are 1: before the first optimizer step, the policy is still the
+# one that chose the actions.
 # This is a very good test of a PPO implementation. If your ratios are different, then states,
 # actions and log-probabilities are not in the same order, or the log-probability is that of
 # another action. (With several environments, an episode may have started before the previous
@@ -1440,7 +1442,8 @@ plt.show()
 #
 # If the first rung that fails is
 #
-# - **constant**: check the value loss, and that the critic's weights are in the optimizer.
+# - **constant**: check the value loss, and that `critic.parameters()` contains the weights of all
+#   layers (the optimizer gets them from there).
 # - **observation**: values and targets come from different rows, or a `[B]` is combined with a
 #   `[B, 1]`.
 # - **two steps**: check the discount. With $V$ near 1, it is missing. With $V$ near 0, the reward
@@ -1585,7 +1588,8 @@ show(["PointMass(1)", "PointMass(2)"])
 
 # %% point-figure [markdown]
 # Over 20 seeds, the means of the last 40 episodes were between -0.61 and -0.38 for `PointMass(1)`,
-# and between -0.83 and -0.55 for `PointMass(2)`. These include exploration.
+# and between -0.83 and -0.55 for `PointMass(2)`. These include exploration. (A mean above -0.435 is
+# luck: those 40 starts were closer to the origin than average.)
 
 # %% sign-text [markdown]
 # ### What a wrong sign costs
@@ -1614,8 +1618,8 @@ curves["the sign is right"] = [
 show(["the sign is right", "the sign is wrong"])
 
 # %% sign-seen [markdown]
-# It is worse: the agent learns to maximize the cost. It pushes the point against a wall and keeps it
-# there. Clipping does not stop this. It removes the gradient of a row only when the ratio has moved
+# The curve gets worse: the agent learns to maximize the cost. It pushes the point against a wall
+# and keeps it there. Clipping does not stop this. It removes the gradient of a row only when the ratio has moved
 # in the *right* direction; in the wrong direction, the minimum keeps the full gradient. If a
 # learning curve *falls* far below its start, check the signs first.
 
@@ -1652,11 +1656,11 @@ for window in (1, 2, 3):
 show([f"position only, w = {window}" for window in (1, 2, 3)])
 
 # %% blind-seen [markdown]
-# With $w = 1$ the agent must move slowly: it ends near -1, about twice as far from 0 as with
+# With $w = 1$ the agent must move slowly: its scores end near -1, nearly twice the cost with
 # $w = 2$. With $w = 2$ it does nearly as well as with position and velocity. The third observation
-# adds no information. It only makes the network larger. (In the first step, the window contains a
-# zero, so the velocity cannot be computed. It is always 0 there, but to the network, the window
-# looks like a fast motion from the origin. The network must learn to distinguish the two.)
+# hardly helps, because two positions already give the velocity. Only the first step is different:
+# its window contains a zero. With $w = 2$, that looks like a fast motion from the origin, although
+# the velocity is 0. With $w = 3$, there are two zeros, which the network can recognize.
 
 # %% pendulum-text [markdown]
 # ## 19 · The pendulum
@@ -1671,10 +1675,10 @@ show([f"position only, w = {window}" for window in (1, 2, 3)])
 # episodes, 10 epochs, and a learning rate that decreases from $10^{-3}$ to 0. Four pendulums run at
 # once. A training run of 100,000 steps (500 episodes) takes about 25 seconds. Expect
 #
-# - **scores** that start near -1300, rise within 100 to 150 episodes to about -250, and then
-#   slowly to -200. A good episode costs between 0 and 400, depending on its start, so single
+# - **scores** that start near -1300, rise within 150 to 200 episodes to about -250, and then
+#   slowly to about -210. A good episode costs between 0 and 400, depending on its start, so single
 #   scores vary even for a good agent.
-# - the **σ** of the policy: it stays near 1 for a while, then falls to between 0.35 and 0.5, when
+# - the **σ** of the policy: it stays near 1 for a while, then falls to between 0.3 and 0.6, when
 #   precise actions pay off.
 # - the **value loss**, on a logarithmic axis: it falls from more than 1,000 to less than 1. The
 #   true values are about -60 at first, while the critic starts near 0.
@@ -1730,13 +1734,14 @@ row[0].legend(frameon=False, loc="lower right")
 plt.show()
 
 # %% pendulum-figure [markdown]
-# We trained twenty such agents (`benchmarks/results/ppo_agent_training.json` in the course's
-# repository). In twenty test episodes without exploration, nineteen of them had a mean above -250;
+# We trained twenty such agents (`benchmarks/results/ppo_agent_training.json` in the repository of
+# these assignments). In twenty test episodes without exploration, nineteen of them had a mean above -250;
 # the worst had -295. The interquartile mean, which leaves out the best and the worst quarter of
 # the agents, was -148. In a hundred other, harder episodes, it was -208. The PPO of
-# Stable-Baselines3 with the same settings reached -147 and -208, and took 1.7 times as long. A
-# bootstrap over the seeds puts the first difference between -7 and 6 (95 %), so twenty seeds do not
-# show which is better. Always state the number of episodes and seeds with a score.
+# Stable-Baselines3 with the same settings reached -147 and -208, and took 1.7 times as long. If
+# you resample the seeds (a statistical bootstrap), the first difference is between -7 and 6 in 95 %
+# of the samples, so twenty seeds do not show which is better. Always state the number of episodes
+# and seeds with a score.
 
 # %% film-text [markdown]
 # ### Watch the agent
@@ -1839,7 +1844,7 @@ plt.show()
 #
 # Each row changes one thing in a correct agent, on the pendulum, with 100,000 steps and two or
 # three seeds. The score is the mean over twenty test episodes. The correct agent scores -157 on
-# average; individual ones of its twenty seeds are between -134 and -295.
+# average; its twenty seeds are between -134 and -295.
 #
 # | change | score |
 # | --- | --- |
@@ -1852,22 +1857,24 @@ plt.show()
 # | time limit treated as termination | -144 |
 #
 # On average you would notice the first four, but hardly the last three: in an episode of 200 steps,
-# a wrong last value affects only a few steps, and the pendulum tolerates that. A single seed says
-# even less: one agent of the fourth row ended at -146. So **a rising learning curve proves
-# little**. That is why you need tests.
+# a wrong last value affects only a few steps, and the pendulum tolerates that. (The -144 is not an
+# improvement: most seeds of the correct agent score about as much.) A single seed says even less:
+# one agent of the fourth row ended at -146. So **a rising learning curve proves little**. That is
+# why you need tests.
 #
 # ## Optional experiments
 #
 # What do you expect, and why? Write it down before you run it.
 #
 # - **No clipping** (`clip=1e9`) on `PointMass(2)`; then with `epochs=40`, with clipping and
-#   without. *(Without clipping and with 10 epochs, some seeds hardly change and some never learn.
+#   without. *(Without clipping and with 10 epochs, some seeds end about as well, some never learn.
 #   Without clipping and with 40 epochs, hardly any seed learns. With clipping and 40 epochs, all
 #   seeds learn, in fewer episodes than with 10. So clipping lets you use the same data for more
 #   epochs.)*
 # - **$\gamma = 0.99$ on the pendulum.** *(The agent takes later costs into account, but the
-#   advantages are noisier. It needs nearly twice as many episodes. With our three seeds it ended
-#   better: -134 instead of -157, and -177 instead of -234 in a hundred other episodes.)*
+#   advantages are noisier. It needs about one and a half times as many episodes. With our three
+#   seeds it ended better: -134 instead of -157, and -177 instead of -234 in a hundred other
+#   episodes.)*
 # - **One pendulum at a time** (`training.fit`), or 16. *(One is as good as four, but slower: with
 #   four, one call of the actor serves all of them. Sixteen end at the same moment, so an update
 #   gets 16 episodes, and there are a quarter as many updates.)*

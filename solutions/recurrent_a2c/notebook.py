@@ -673,16 +673,16 @@ plt.show()
 # | rung | what is measured | expected |
 # | --- | --- | --- |
 # | entropy | the loss if rewards and values are 0 and all 14 logits are equal | $-0.01 \log 14 = -0.0264$ |
-# | value | the loss with a single action (so the other terms are 0), $r = 1$, $V = 1, 4$ | $(1 + 0.5 \cdot 4 - 1)^2 = 4$ |
+# | value | the loss if only one action exists (so the other terms are 0), $r = 1$, $V = 1, 4$ | $(1 + 0.5 \cdot 4 - 1)^2 = 4$ |
 # | constants | the push on each value with $r = 1, 0$ and $V = 1, 1, 2$; only the first value is wrong, by 0.5 | 0.5, 0, 0 |
 # | discount | the ratios of the pushes on three actions, with a reward of 1 in the third column | 0.25, 0.5, 1 |
 # | side by side | the loss of three games together, minus the mean loss of each game alone | 0 |
 # | others' luck | the change of pushes in games 1 and 2 if the reward of game 0 rises by 100 | 0 |
 # | next game | the change of pushes before an end if rewards and values after it rise by 100 | 0 |
-# | dead tick | the change if the dead tick has another action; and the push on the dead tick's value | 0 and 0 |
-# | last frame | the change if the last column has mask 0 and its $V$ rises by 100 | 0 |
-# | two halves | the value loss of a rollout in which games end, minus that of its parts (the second with an empty memory) | 0 |
-# | one step | the number of optimizer steps; and the change if the call is made again (old gradients) | 1 and 0 |
+# | dead tick | the change of loss and pushes if the dead tick has another action; and the push on the dead tick's value | 0 and 0 |
+# | last frame | the last column has mask 0: the change of loss and pushes if its $V$ rises by 100 | 0 |
+# | two halves | the value loss, summed over columns, of a rollout in which games end, minus the sums of its two parts (the second with an empty memory) | 0 |
+# | one step | the number of optimizer steps; and the change of loss and pushes if the call is made again (old gradients) | 1 and 0 |
 # | network | your network: loss of three games minus the mean of each alone; does the gradient reach `conv0`? | 0 and 1 (yes) |
 #
 # If the first rung that fails is
