@@ -4,10 +4,12 @@ Machine problem 11 prints one success rate for each of four settings, each from 
 seeds, so that the notebook can say what to expect. Success is that of `utils.get_success_rate` over 100 rollouts after
 training.
 
-    python benchmarks/policy_gradient_training.py [--seeds 20] [--workers 1] [--settings NAME ...] [-o benchmarks/results]
+    python benchmarks/policy_gradient_training.py [--seeds 20] [--workers 1] [--settings NAME ...] [--work DIR]
+        [-o benchmarks/results]
 
 writes policy_gradient_training.json and policy_gradient_training.png into the output folder and prints a table. With
---settings, it trains only these, and keeps the other figures that are there.
+--settings, it trains only these, and keeps the other figures that are there. Each training leaves SETTING-SEED.json in the
+work folder; what is there is not trained again.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import json
 import multiprocessing
 import os
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -161,15 +164,17 @@ def start_worker() -> None:
     torch.set_num_threads(1)
 
 
-def run_task(task: tuple[Setting, int]) -> tuple[str, int, dict[str, Any]]:
-    """Return (name of the setting, seed, what `train` returns), in a worker process."""
-    setting, seed = task
-    return setting.name, seed, train(load_solution("policy_gradient"), setting, seed)
+def run_task(task: tuple[Setting, int, Path]) -> tuple[str, int, dict[str, Any]]:
+    """Return (name of the setting, seed, what `train` returns), in a worker process; what is in the file is believed."""
+    setting, seed, path = task
+    if not path.is_file():
+        save(train(load_solution("policy_gradient"), setting, seed), path)
+    return setting.name, seed, json.loads(path.read_text(encoding="utf-8"))
 
 
-def train_all(settings: list[Setting], seeds: int, workers: int) -> dict[str, list[dict[str, Any]]]:
+def train_all(settings: list[Setting], seeds: int, workers: int, work: Path) -> dict[str, list[dict[str, Any]]]:
     """Return what `train` returns, by name of the setting, in the order of the seeds."""
-    tasks = [(setting, seed) for seed in range(seeds) for setting in settings]
+    tasks = [(setting, seed, work / f"{setting.name}-{seed}.json") for setting in settings for seed in range(seeds)]
     runs: dict[str, dict[int, dict[str, Any]]] = {setting.name: {} for setting in settings}
     with multiprocessing.get_context("spawn").Pool(workers, initializer=start_worker) as pool:
         for name, seed, run in tqdm(pool.imap_unordered(run_task, tasks), total=len(tasks), desc="training", unit="run"):
@@ -278,19 +283,22 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20, help="random seeds for each setting (default: 20)")
     parser.add_argument("--workers", type=int, default=1, help="processes that train at the same time (default: 1)")
     parser.add_argument("--settings", nargs="+", choices=ALL, help="train only these (default: all), and keep other figures")
+    work = Path(tempfile.gettempdir()) / "policy_gradient_runs"
+    parser.add_argument("--work", type=Path, default=work, help="folder for the trainings (default: %(default)s)")
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "benchmarks" / "results", help="folder for the results")
     arguments = parser.parse_args()
     if arguments.seeds < 1 or arguments.workers < 1:
         parser.error("--seeds and --workers must be at least 1")
 
     torch.set_num_threads(1)
-    arguments.output.mkdir(parents=True, exist_ok=True)
+    for folder in (arguments.output, arguments.work):
+        folder.mkdir(parents=True, exist_ok=True)
     path = arguments.output / "policy_gradient_training"
     kept = json.loads(path.with_suffix(".json").read_text(encoding="utf-8")) if arguments.settings else {}
     # Measured before the workers start: they would disturb it.
     cost = kept["cost_of_ppo"] if arguments.settings else measure_cost()
     chosen = [ALL[name] for name in arguments.settings or ALL]
-    runs = train_all(chosen, arguments.seeds, arguments.workers)
+    runs = train_all(chosen, arguments.seeds, arguments.workers, arguments.work)
     settings = kept.get("settings", {}) | {setting.name: summarize(setting, runs[setting.name]) for setting in chosen}
     result = {
         "about": "success of the solution with the settings of machine problem 11 (1-D grid of 10, 20 steps, 2000 rollouts)",
