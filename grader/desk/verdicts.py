@@ -19,13 +19,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from grader.assignment import AssignmentFiles, Question, UsageError, list_assignments
 from grader.desk.asked import find_questions
-from grader.judge.origin import NotebookOrigin
+from grader.desk.session_cells import find_bare_methods, name_cells, refuse_subclasses
 from grader.judge.run import Grader, GradingOptions, PreparedSubmission, select_questions
 from grader.report import layout, page, terminal
 from grader.report.model import Outcome, Report
@@ -34,8 +34,8 @@ from grader.submission import read_submission
 
 IDLE_SECONDS = 600.0
 LOOK_SECONDS = 1.0  # between two looks at who the parent is
+FROM_FILE = "--file"  # a word of `%grade`: grade the saved file, whatever cells define
 GIVEN_UP = "stopped: unfinished checks do not count"
-CELL = re.compile(r"cell (\d+)(?: \(In \[\d+\]\))?")
 
 
 @dataclass(frozen=True)
@@ -51,22 +51,6 @@ class Request:
     number: int
     words: list[str]
     cells: list[tuple[int, str]]
-
-
-@dataclass(frozen=True)
-class SessionOrigin(NotebookOrigin):
-    """Where the statements of a graded session come from: a cell that was run, or the file next to the notebook.
-
-    Attributes:
-        numbers: For each cell, its execution count; None for that file.
-    """
-
-    numbers: list[int | None] = field(default_factory=list)
-
-    def _frame(self, frame: dict[str, Any]) -> dict[str, Any]:
-        placed = super()._frame(frame)
-        number = self.numbers[placed["cell"] - 1] if "cell" in placed else None
-        return {key: value for key, value in placed.items() if key != "cell"} | ({} if number is None else {"cell": number})
 
 
 class VerdictServer:
@@ -115,6 +99,8 @@ class VerdictServer:
         """
         known = list_assignments(self._root)
         words = list(request.words)
+        cells = [] if FROM_FILE in words else request.cells
+        words = [word for word in words if word != FROM_FILE]
         name = words.pop(0) if words and words[0] in known else None
         grader = self._open(name or (self._folder.name if self._folder.name in known else None))
         home = grader.home
@@ -124,7 +110,7 @@ class VerdictServer:
         named = find_questions(home.assignment, words)
         chosen = select_questions(home, named)
         asked = [entry for entry in home.assignment.questions if not named or entry.id in named]
-        staged, sources = self._take(grader, request.cells, asked)
+        staged, sources = self._take(grader, cells, asked)
         report = grader.grade(staged, GradingOptions(chosen, changed=self._changed)).for_student()
         if grader.interrupted.is_set():
             raise UsageError(GIVEN_UP)
@@ -173,7 +159,9 @@ class VerdictServer:
                     f"{self._folder}; run the cell that defines the function, then grade it"
                 )
             saved = time.strftime("%H:%M:%S", time.localtime(file.stat().st_mtime))
-            return grader.take(file), [f"Graded: {file.name}, as it was saved at {saved}."]
+            remarks = find_bare_methods(cells, asked)
+            return grader.take(file), [f"Graded: {file.name}, as it was saved at {saved}.", *remarks]
+        refuse_subclasses(cells, functions, file.name)
         numbers: list[int | None] = [number for number, _ in cells]
         texts = [text for _, text in cells]
         saved_own: dict[str, str] = {}
@@ -181,16 +169,17 @@ class VerdictServer:
             saved_own = grader.take(file).fingerprints
             texts = [read_submission(file, file.name)[0].content.decode("utf-8", "replace"), *texts]
             numbers = [None, *numbers]
-        staged = _name_cells(grader.take(self._write(texts, numbers, assignment.attachments)), numbers, file.name)
+        staged = name_cells(grader.take(self._write(texts, numbers, assignment.attachments)), numbers, file.name)
         own = {name: place for name, place in staged.cells.items() if name in wanted and place != file.name}
         said = [f"{name} from {place}" for name, place in own.items()]
         sources = [f"Graded: {', '.join([*said, f'the rest from {file.name}' if there else 'the rest from other cells'])}."]
+        sources += find_bare_methods(cells, asked)
         helpers = sorted(staged.fingerprints.keys() - {*functions})
         differs = [name for name in (*own, *helpers) if saved_own.get(name) != staged.fingerprints.get(name)]
         if there and differs:
             sources.append(
                 f"The graded code of {', '.join(differs)} is not in {file.name}. Copy the cells there before you submit "
-                "that file, or save the notebook and submit it. To grade the file in place of your cells, restart the kernel."
+                f"that file, or save the notebook and submit it. To grade the file in place of your cells, add {FROM_FILE}."
             )
         return staged, sources
 
@@ -207,23 +196,6 @@ class VerdictServer:
             with contextlib.suppress(OSError):
                 shutil.copyfile(self._folder / name, self._kept / name)
         return path
-
-
-def _name_cells(staged: PreparedSubmission, numbers: list[int | None], file: str) -> PreparedSubmission:
-    """Return a submission whose cells have the kernel's numbers, and whose first cell has the name of the saved file."""
-
-    def named(words: str) -> str:
-        return CELL.sub(lambda found: _name_cell(numbers, int(found[1]), file), words)
-
-    origin = staged.origin and SessionOrigin(staged.origin.lines, numbers)
-    cells = {name: named(words) for name, words in staged.cells.items()}
-    remarks = tuple(named(remark) for remark in staged.remarks)
-    return replace(staged, origin=origin, cells=cells, remarks=remarks)
-
-
-def _name_cell(numbers: list[int | None], at: int, file: str) -> str:
-    number = numbers[at - 1] if 0 < at <= len(numbers) else at
-    return file if number is None else f"In [{number}]"
 
 
 def _read_state(home: AssignmentFiles) -> dict[str, tuple[int, int]]:

@@ -33,7 +33,8 @@
 # >   code does; `grade.py` checks whether it is correct.
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
 # >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
-# >   defines the function is run, and then its own definition is graded.
+# >   defines the function, or the whole class of a method, is run, and then its own definition is
+# >   graded. `%grade QUESTION --file` grades the saved file again.
 # > - The first cell that calls something you have not written yet stops with a
 # >   `NotImplementedError` that says what to write.
 # > - You may also define everything in a notebook and submit that:
@@ -104,7 +105,7 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # rewards from that step on.
 #
 # **Question.** An agent has taken $n$ actions. How many advantages does it need? And which reward
-# is in none of the advantages below?
+# will be missing from all advantages of the draft?
 
 # %% draft
 
@@ -924,8 +925,9 @@ plt.show()
 # not receive: the observation, the state, the action, and its **log-probability under the policy
 # that chose it**. Store it now, because the next optimizer step changes the policy.
 #
-# **Write `forward`.** With one environment, it takes `[obs_dim]` and returns `[n]`; with several,
-# it takes `[num_envs, obs_dim]` and returns `[num_envs, n]`. Each environment has its own memory.
+# **Write `forward`.** For an observation `[obs_dim]` it returns an action `[n]`; for a batch
+# `[num_envs, obs_dim]` it returns `[num_envs, n]`, also if `num_envs` is 1. Each environment has its
+# own memory.
 #
 # The cell asks two agents for actions and looks into `recent`. The first agent plays in two
 # environments; one step has already been taken in the second one.
@@ -1164,7 +1166,7 @@ def cost_one(terminated):
     """Return the rows of `finish_episode` for 40 steps that cost 1 each, with a critic of -10."""
     torch.manual_seed(0)
     agent = submitted.PPOAgent(obs_dim=1, n=1, gamma=0.9, lamb=0.95, seed=0)
-    agent.critic = lambda states: torch.full((len(states), 1), -10.0)
+    agent.critic = lambda states: torch.full((len(states), 1), -10.0, requires_grad=True)
     memory, step = (
         agent.memories[0],
         (np.zeros(1, np.float32), torch.zeros(1, 1), torch.zeros(1), torch.zeros(1)),
@@ -1330,7 +1332,7 @@ plt.show()
 #
 # The cell plays 8 episodes of 30 steps on a point mass, so your `backward` calls your `update`
 # once. It records the arguments of `policy_loss`. The picture shows the ratios, one column for
-# each minibatch.
+# each minibatch. The question `one_update` runs all parts of your agent together, up to one update.
 #
 # **Question.** What are the ratios in the first minibatch, whatever the agent has done?
 
@@ -1589,7 +1591,8 @@ show(["PointMass(1)", "PointMass(2)"])
 # %% point-figure [markdown]
 # Over 20 seeds, the means of the last 40 episodes were between -0.61 and -0.38 for `PointMass(1)`,
 # and between -0.83 and -0.55 for `PointMass(2)`. These include exploration. (A mean above -0.435 is
-# luck: those 40 starts were closer to the origin than average.)
+# luck: those 40 starts were closer to the origin than average. The check `learning` plays shorter
+# episodes of another task, so its returns cannot be compared with these.)
 
 # %% sign-text [markdown]
 # ### What a wrong sign costs

@@ -19,8 +19,9 @@ import pytest
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import KernelManager
 
-from grader.assignment import AssignmentFiles
+from grader.assignment import AssignmentFiles, Question, QuestionPoints, UsageError
 from grader.authoring.notebook import make_notebook
+from grader.desk.session_cells import find_bare_methods, refuse_subclasses
 from tests.kit.patience import PATIENCE
 from tests.kit.test_page import HOSTILE, Parsed
 
@@ -173,13 +174,47 @@ def test_the_saved_file_is_graded_and_overridden(session: Session) -> None:
     assert "visible checks: 4/4 points" in cell.text
     told = " ".join(cell.text.split())
     assert "The graded code of total is not in submitted.py." in told
-    assert "To grade the file in place of your cells, restart the kernel." in told
+    assert "To grade the file in place of your cells, add --file." in told
+    assert "✗ total" in session.run("%grade total --file").text
     path.write_text(path.read_text().replace(WRONG, RIGHT))
     assert "is not in submitted.py" not in " ".join(session.run("%grade").text.split())
     path.unlink()
     cell = session.run("%grade total")
     assert "the rest from other cells" in cell.text
     assert "✓ total" in cell.text
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "import submitted\nclass Counter(submitted.Counter):\n    pass",
+        "from submitted import Counter as Base\nclass Counter(object, Base):\n    def count(self):\n        return 1",
+        "class Counter:\n    pass\nclass Counter(Counter):\n    pass",
+    ],
+)
+def test_a_subclass_of_what_is_graded_is_refused(cell: str) -> None:
+    """Catches: the verdict on the method in the saved file, under a cell that overrides it."""
+    with pytest.raises(UsageError, match=r"In \[2\] defines Counter as a subclass of another Counter"):
+        refuse_subclasses([(1, "class Counter:\n    pass"), (2, cell)], ["total", "Counter"], "submitted.py")
+
+
+@pytest.mark.parametrize(
+    "cell", ["class Counter:\n    pass", "class Counter(nn.Module):\n    pass", "class Other(Counter): pass"]
+)
+def test_a_whole_class_is_graded(cell: str) -> None:
+    """Catches: a class refused because of an earlier cell, or because it has a base at all."""
+    earlier = "class Counter(submitted.Counter):\n    pass" if "Other" not in cell else "class Counter:\n    pass"
+    refuse_subclasses([(1, earlier), (2, cell)], ["total", "Counter"], "submitted.py")
+
+
+def test_a_method_without_its_class_is_named() -> None:
+    """Catches: the verdict on the saved file, and no word of a cell that defines only the method."""
+    points = QuestionPoints(visible=1, hidden=0)
+    question = Question(id="Counter.count", title="t", function="Counter.count", task="t", points=points)
+    for cell, said in (("def count(self):\n    return 1", 1), ("def count(values):\n    return 1", 0), ("x = 1", 0)):
+        found = find_bare_methods([(1, "y = 1"), (7, cell)], [question])
+        assert len(found) == said
+        assert all("In [7] defines count outside a class" in remark for remark in found)
 
 
 def test_a_function_in_progress_is_called_unfinished(session: Session) -> None:
