@@ -158,21 +158,23 @@ class VerdictServer:
                     f"no cell that you ran defines any of {', '.join(functions)}, and there is no {file.name} in "
                     f"{self._folder}; run the cell that defines the function, then grade it"
                 )
-            saved = time.strftime("%H:%M:%S", time.localtime(file.stat().st_mtime))
-            remarks = find_bare_methods(cells, asked)
-            return grader.take(file), [f"Graded: {file.name}, as it was saved at {saved}.", *remarks]
+            return grader.take(file), [_name_file(file), *find_bare_methods(cells, asked)]
         refuse_subclasses(cells, functions, file.name)
         numbers: list[int | None] = [number for number, _ in cells]
         texts = [text for _, text in cells]
         saved_own: dict[str, str] = {}
         if there:
-            saved_own = grader.take(file).fingerprints
+            saved = grader.take(file)
+            if saved.looked.status == "syntax":
+                return saved, [_name_file(file)]  # the report says where
+            saved_own = saved.fingerprints
             texts = [read_submission(file, file.name)[0].content.decode("utf-8", "replace"), *texts]
             numbers = [None, *numbers]
         staged = name_cells(grader.take(self._write(texts, numbers, assignment.attachments)), numbers, file.name)
         own = {name: place for name, place in staged.cells.items() if name in wanted and place != file.name}
         said = [f"{name} from {place}" for name, place in own.items()]
-        sources = [f"Graded: {', '.join([*said, f'the rest from {file.name}' if there else 'the rest from other cells'])}."]
+        rest = f"the rest from {file.name}" if there else "the rest from other cells"
+        sources = [f"Graded: {', '.join([*said, rest])}." if said or not there else _name_file(file)]
         sources += find_bare_methods(cells, asked)
         helpers = sorted(staged.fingerprints.keys() - {*functions})
         differs = [name for name in (*own, *helpers) if saved_own.get(name) != staged.fingerprints.get(name)]
@@ -196,6 +198,10 @@ class VerdictServer:
             with contextlib.suppress(OSError):
                 shutil.copyfile(self._folder / name, self._kept / name)
         return path
+
+
+def _name_file(file: Path) -> str:
+    return f"Graded: {file.name}, as it was saved at {time.strftime('%H:%M:%S', time.localtime(file.stat().st_mtime))}."
 
 
 def _read_state(home: AssignmentFiles) -> dict[str, tuple[int, int]]:

@@ -12,7 +12,7 @@
 #
 # Most sections follow the same pattern: the idea, the formula, the shapes, what to write, a cell
 # that tries it out, and what you should see. You write in **`submitted.py`**, in the order of this
-# notebook. The notebook only calls your functions.
+# notebook (two functions come earlier in the file). The notebook only calls your functions.
 #
 # > **How to work**
 # >
@@ -24,8 +24,8 @@
 # >   `grade.py` says whether it is right.
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
 # >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
-# >   defines the function is run, and then its own definition is graded. `%grade QUESTION --file`
-# >   grades the saved file again.
+# >   defines the function is run, and then its own definition is graded (it also needs the imports
+# >   of `submitted.py`). `%grade QUESTION --file` grades the saved file again.
 # > - A cell that calls a function you have not written yet stops with a `NotImplementedError` that
 # >   says what to return.
 # > - You may also define the functions in a notebook and submit that notebook.
@@ -248,8 +248,8 @@ print(f"last reward {last_reward:.1f}")
 # minibatches of 30 rows, an epoch has three (the last one has 20 rows). Two collections of two
 # epochs give $2 \cdot 2 \cdot 3 = 12$ losses.
 #
-# `%grade` below the cell leaves out the minibatches, because their checks use a value network.
-# Section 6 grades them. Until then, the number of actor losses here shows whether you use them all.
+# Fill in both blanks before you grade. `%grade` below the cell leaves out the minibatches, because
+# their checks use a value network. Section 6 grades them. Until then, the number of actor losses here shows whether you use them all.
 
 # %% loop
 line = utils.GridWorldPointTargetEnv(grid_size=10, dimensions=1, episode_length=20)
@@ -642,7 +642,8 @@ print("carry a gradient:", advantages.requires_grad, "(expected False)")
 # - minimize $L_\text{policy} + c\, L_\text{value}$, where $c$ is `critic_loss_multiplier`. One
 #   optimizer has the weights of both networks.
 #
-# Then run all five probes. This takes about three seconds.
+# Then run all five probes. This takes about three seconds. The probes cannot tell advantages from
+# returns; `%grade` below can.
 
 # %% critic-probes
 climb("vanilla with advantages", submitted.get_vanilla_policy_gradient_loss, with_critic=True)
@@ -655,7 +656,7 @@ climb("vanilla with advantages", submitted.get_vanilla_policy_gradient_loss, wit
 # look.
 #
 # Then train in the same world with the same learning rate, but on advantages. This takes 20 to 30
-# seconds.
+# seconds. The question `learning_vanilla` lets your functions learn together in a smaller world.
 
 # %% advantages-line
 experiment(
@@ -736,7 +737,8 @@ experiment(
 # difference.
 #
 # The cell plots the objective (your loss times -1) of one row against the ratio. Your line should
-# lie on the dotted line.
+# lie on the dotted line. The question `one_update` below runs all your functions together: one
+# collection and one update.
 
 # %% ppo-objective
 ratios = np.linspace(0.02, 2, 200)

@@ -26,7 +26,8 @@
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
 # >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
 # >   defines the function, or the whole class of a method, is run, and then its own definition is
-# >   graded. `%grade QUESTION --file` grades the saved file again.
+# >   graded (it also needs the imports of `submitted.py`). `%grade QUESTION --file` grades the
+# >   saved file again.
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
 # > - You may also define everything in a notebook and submit that notebook.

@@ -176,6 +176,13 @@ def test_the_saved_file_is_graded_and_overridden(session: Session) -> None:
     assert "The graded code of total is not in submitted.py." in told
     assert "To grade the file in place of your cells, add --file." in told
     assert "✗ total" in session.run("%grade total --file").text
+    assert re.search(r"Graded: submitted\.py, as it was saved at [\d:]+\.", session.run("%grade spread").text)
+    written = path.read_text()
+    path.write_text(f"{written}\ndef later(:\n    pass\n")
+    told = session.run("%grade spread").text
+    assert "your file is not valid Python" in told
+    assert "keep the name that the stub has" not in told
+    path.write_text(written)
     path.write_text(path.read_text().replace(WRONG, RIGHT))
     assert "is not in submitted.py" not in " ".join(session.run("%grade").text.split())
     path.unlink()
