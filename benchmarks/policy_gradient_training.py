@@ -75,10 +75,10 @@ SETTINGS = [
 PPO = SETTINGS[-1]
 # One change each of PPO's settings, for the seeds that end below 95 %.
 CHANGES = [
-    replace(PPO, name="ppo_eight_rollouts", label="8 rollouts a collection", claim=None, rollouts_per_collection=8),
-    replace(PPO, name="ppo_four_epochs", label="4 epochs", claim=None, epochs=4),
-    replace(PPO, name="ppo_critic_loss", label="critic loss x 10", claim=None, critic_loss_multiplier=0.1),
-    replace(PPO, name="ppo_half_rate", label="lr 2e-3", claim=None, learning_rate=2e-3),
+    replace(PPO, name="ppo_eight_rollouts", label="PPO, 8 rollouts at a time", claim=None, rollouts_per_collection=8),
+    replace(PPO, name="ppo_four_epochs", label="PPO, 4 epochs", claim=None, epochs=4),
+    replace(PPO, name="ppo_critic_loss", label="PPO, critic loss x 10", claim=None, critic_loss_multiplier=0.1),
+    replace(PPO, name="ppo_half_rate", label="PPO, lr 2e-3", claim=None, learning_rate=2e-3),
 ]
 ALL = {setting.name: setting for setting in (*SETTINGS, *CHANGES)}
 
