@@ -944,7 +944,7 @@ for interactions, expected in (
 # | constant | one step; the reward is always 1 | $V = 1$ |
 # | observation | one step; the reward is the sign that is observed | $V(-) = -1$, $V(+) = 1$ |
 # | two steps | the second reward is 1 | $V = 0.8$, one step later $V_2 = 1$ |
-# | truncated | every reward is 1; a time limit (not in the observation) ends the episode after 4 steps | $V = 1 / (1 - 0.8) = 5$ |
+# | truncated | every reward is 1; a time limit (not observed) ends the episode after 4 steps | $V = 1 / (1 - 0.8) = 5$ |
 # | action | one step; the reward is $-(a - 0.5)^2$ | $\mu = 0.5$ for both signs |
 # | combined | second reward $-(a_1 - 0.5\, \text{sign})^2$ for the *first* action $a_1$ | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
 #

@@ -249,7 +249,8 @@ print(f"last reward {last_reward:.1f}")
 # epochs give $2 \cdot 2 \cdot 3 = 12$ losses.
 #
 # Fill in both blanks before you grade. `%grade` below the cell leaves out the minibatches, because
-# their checks use a value network. Section 6 grades them. Until then, the number of actor losses here shows whether you use them all.
+# their checks use a value network. Section 6 grades them. Until then, the number of actor losses
+# here shows whether you use them all.
 
 # %% loop
 line = utils.GridWorldPointTargetEnv(grid_size=10, dimensions=1, episode_length=20)

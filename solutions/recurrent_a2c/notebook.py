@@ -681,10 +681,10 @@ plt.show()
 # | side by side | the loss of three games together, minus the mean loss of each game alone | 0 |
 # | others' luck | the change of pushes in games 1 and 2 if the reward of game 0 rises by 100 | 0 |
 # | next game | the change of pushes before an end if rewards and values after it rise by 100 | 0 |
-# | dead tick | the change of loss and pushes if the dead tick has another action; and the push on the dead tick's value | 0 and 0 |
+# | dead tick | the change of loss and pushes if the dead tick has another action; the push on its value | 0 and 0 |
 # | last frame | the last column has mask 0: the change of loss and pushes if its $V$ rises by 100 | 0 |
-# | two halves | the value loss, summed over columns, of a rollout in which games end, minus the sums of its two parts (the second with an empty memory) | 0 |
-# | one step | the number of optimizer steps; and the change of loss and pushes if the call is made again (old gradients) | 1 and 0 |
+# | two halves | the summed value loss of a rollout in which games end, minus that of its parts (the second: no memory) | 0 |
+# | one step | the number of optimizer steps; and the change of both if the call is made again (old gradients) | 1 and 0 |
 # | network | your network: loss of three games minus the mean of each alone; does the gradient reach `conv0`? | 0 and 1 (yes) |
 #
 # If the first rung that fails is
