@@ -9,7 +9,7 @@ training.
 
 writes policy_gradient_training.json and policy_gradient_training.png into the output folder and prints a table. With
 --settings, it trains only these, and keeps the other figures that are there. Each training leaves SETTING-SEED.json in the
-work folder; what is there is not trained again.
+work folder; what is there is not trained again, so name an empty folder after a change of the solution.
 """
 
 from __future__ import annotations
@@ -218,13 +218,14 @@ def draw(result: dict[str, Any], path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    summaries = [result["settings"][setting.name] for setting in (*SETTINGS, CHANGES[0])]
+    drawn = (*SETTINGS, CHANGES[0])  # the other changes are in the JSON alone
+    summaries = [result["settings"][setting.name] for setting in drawn if setting.name in result["settings"]]
     colors = ["#7f7f7f", "#0072b2", "#d55e00", "#009e73", "#cc79a7"]  # distinct for color-blind readers too
     figure = pyplot.figure(figsize=(13, 6.4), layout="constrained")
     grid = figure.add_gridspec(2, len(summaries), height_ratios=[1, 1.1])
 
     shared = None
-    for column, (summary, color) in enumerate(zip(summaries, colors, strict=True)):
+    for column, (summary, color) in enumerate(zip(summaries, colors, strict=False)):
         axes = shared = figure.add_subplot(grid[0, column], sharey=shared)
         curve = summary["final_reward"]
         axes.fill_between(curve["rollouts"], curve["quantile_10"], curve["quantile_90"], color=color, alpha=0.25, lw=0)
@@ -239,7 +240,7 @@ def draw(result: dict[str, Any], path: Path) -> None:
     axes.text(0.97, 0.05, "line: mean of seeds\nband: 10 to 90 % of seeds", transform=axes.transAxes, ha="right", fontsize=8)
 
     axes = figure.add_subplot(grid[1, :])
-    for column, (summary, color) in enumerate(zip(summaries, colors, strict=True)):
+    for column, (summary, color) in enumerate(zip(summaries, colors, strict=False)):
         success = 100 * np.sort(summary["success_by_seed"])
         # Sorted from left to right, so that equal rates do not hide each other.
         places = column + (np.linspace(-0.32, 0.32, len(success)) if len(success) > 1 else np.zeros(1))
@@ -294,6 +295,8 @@ def main() -> None:
     for folder in (arguments.output, arguments.work):
         folder.mkdir(parents=True, exist_ok=True)
     path = arguments.output / "policy_gradient_training"
+    if arguments.settings and not path.with_suffix(".json").is_file():
+        parser.error(f"--settings adds to {path}.json, which is not there; train all settings first")
     kept = json.loads(path.with_suffix(".json").read_text(encoding="utf-8")) if arguments.settings else {}
     # Measured before the workers start: they would disturb it.
     cost = kept["cost_of_ppo"] if arguments.settings else measure_cost()
