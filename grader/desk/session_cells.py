@@ -6,7 +6,7 @@ Only their text is searched. The sandbox decides whether it is Python, and what 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -56,16 +56,14 @@ def refuse_subclasses(cells: Iterable[tuple[int, str]], functions: Iterable[str]
             )
 
 
-def find_bare_methods(cells: Iterable[tuple[int, str]], asked: Iterable[Question]) -> list[str]:
-    """Return a remark if the newest cell defines a function that has the name of a graded method."""
-    newest = [(number, text) for number, text in cells][-1:]
-    for number, text in newest:
-        for owner, method in (question.id.split(".") for question in asked if question.id.count(".") == 1):
-            if re.search(rf"^def\s+{re.escape(method)}\s*\(\s*self\b", text, re.MULTILINE):
-                return [
-                    f"In [{number}] defines {method} outside a class, so it was not graded: define the whole class {owner} in "
-                    "the cell."
-                ]
+def find_bare_methods(cells: Sequence[tuple[int, str]], asked: Iterable[Question]) -> list[str]:
+    """Return a remark if the newest cell defines a method of a graded class outside of it."""
+    number, text = cells[-1] if cells else (0, "")
+    for owner, method in (question.id.split(".") for question in asked if question.id.count(".") == 1):
+        if re.search(rf"^def\s+{re.escape(method)}\s*\(\s*self\b", text, re.MULTILINE):
+            return [
+                f"In [{number}] defines {method} outside a class, so it was not graded: define the whole class {owner} there."
+            ]
     return []
 
 
