@@ -116,7 +116,8 @@ def fetch_wheels(folder: Path, homes: Iterable[AssignmentFiles]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     constraints = ROOT / "constraints.txt"
     torch = next(line for line in constraints.read_text().splitlines() if line.startswith("torch=="))
-    needed = {line for home in homes for line in render_requirements(home, desk=False).splitlines()}
+    lines = {line for home in homes for line in render_requirements(home, desk=True).splitlines()}
+    needed = [line for line in lines if not line.startswith("--")]
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "-d", str(folder), "-c", str(constraints)]
     subprocess.run([*pip, torch, *sorted(needed)], check=True)
 

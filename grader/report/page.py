@@ -280,7 +280,7 @@ def draw_values(table: ValueTable) -> ValuesPicture | None:
             for row, shades in enumerate(table.map)
             for column, shade in enumerate(shades)
         ]
-        caption = "The stronger the color, the larger the difference; row 0 is at the top"
+        caption = "Stronger color: larger difference. Row 0 is at the top."
         label = f"A map of where {table.name or 'the values'} differ: {table.summary}"
         return ValuesPicture(label, caption, cells=cells, side=side, height=round(TOP + len(table.map) * side + 4, 2))
     known = [value for curve in table.curves for value in curve if value is not None]
