@@ -28,7 +28,9 @@ def parse_extensions(text: str, name: str, policy: Policy) -> Iterator[Extension
     Raises:
         UsageError: Names the line at fault.
     """
-    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""), restkey="", skipinitialspace=True)
+    reader = csv.DictReader(
+        io.StringIO(text.removeprefix("\ufeff"), newline=""), restkey="", skipinitialspace=True, strict=True
+    )
     try:
         columns = [column.strip().lower() for column in reader.fieldnames or ()]
         reader.fieldnames = columns
@@ -52,7 +54,7 @@ def parse_extensions(text: str, name: str, policy: Policy) -> Iterator[Extension
             first[student] = f"line {reader.line_num}"
             yield _read_extension(cells, where, policy)
     except csv.Error as error:
-        raise UsageError(f"{name}, line {reader.line_num}: not valid CSV: {error}") from error
+        raise UsageError(f"{name}, line {reader.reader.line_num}: not valid CSV ({error}); is a quote left open?") from error
 
 
 def _read_extension(cells: Mapping[str, str], where: str, policy: Policy) -> Extension:
@@ -86,6 +88,10 @@ def _read_moment(text: str, where: str, policy: Policy) -> datetime:
     if moment.tzinfo is None and policy.zone is None:
         raise UsageError(f"{where}: write an offset, such as {text}+01:00, or set zone = ... in the policy")
     deadline = policy.deadline()
-    if deadline and policy.placed(moment).astimezone(timezone.utc) < deadline.astimezone(timezone.utc):
+    try:
+        placed = policy.placed(moment).astimezone(timezone.utc)
+    except OverflowError as error:
+        raise UsageError(f"{where}: until {text} is outside the calendar; write a nearer year") from error
+    if deadline and placed < deadline.astimezone(timezone.utc):
         raise UsageError(f"{where}: until {text} is before the deadline, {deadline}")
     return moment

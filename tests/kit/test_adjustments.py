@@ -112,6 +112,7 @@ def test_no_changes_leave_the_bounds(changes: list[str]) -> None:
         (HEADER + ",a,+2,w,,,\n", "line 2, column student: expected a name, found nothing"),
         (HEADER + f"{ADA},a,+2,,,,\n", "line 2: expected a comment"),
         (HEADER + f"{ADA},a,,,,,\n", "line 2: expected points"),
+        (HEADER + f"{ADA},a,+1,5,why,,\n", r"line 2: found the points \+1 with the comment '5'; .*decimal point"),
         (HEADER + f"{ADA},a,+2,one,two,three,four,five\n", "line 2: expected 7 cells, found 8; .*quotes"),
         (HEADER + f'{ADA},a,+2,"two\nlines",,,\n{ADA},a,2,w,,,\n', "line 4, column points"),
         (HEADER + f'{ADA},a,2,"two\nlines",,,\n', "line 2, column points"),

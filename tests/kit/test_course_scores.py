@@ -328,6 +328,8 @@ def test_days_after_an_extension_in_minutes_follow_the_clock() -> None:
         ),
         ("student,until,reason\nx,2026-03-05,r\n", "line 2: expected a date with a time"),
         ("student,until,reason\nx,2026-02-30 12:00,r\n", "line 2: expected a date with a time"),
+        ("student,until,reason\nx,9999-12-31 23:59-05:00,r\n", "line 2: until 9999-12-31 23:59-05:00 is outside the calendar"),
+        ('student,days,reason\nx,1,"ill\ny,1,r\n', "line 3: not valid CSV (unexpected end of data); is a quote left open?"),
         (
             "student,until,reason\nx,2026-03-01 23:58,r\n",
             "line 2: until 2026-03-01 23:58 is before the deadline, 2026-03-01",
