@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -103,7 +104,8 @@ def _list_pair_pages(place: Path, course: Course, files: ClassFiles) -> Iterator
 
 
 def _replaced(path: Path, text: str) -> bool:
-    if path.is_file() and path.read_bytes() == text.encode():
-        return False
+    with contextlib.suppress(FileNotFoundError):
+        if path.read_bytes() == text.encode():
+            return False
     write_atomically(path, text)
     return True
