@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import zipfile
 from collections.abc import Container, Iterator
@@ -94,7 +95,12 @@ def _name_page(course: Course, entry: WorklistEntry, page: Path) -> str:
 
 
 def _pack(path: Path, pages: dict[str, str]) -> None:
-    """Write a zip of the pages, without folders; the same pages make the same bytes."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in pages.items():
-            archive.writestr(zipfile.ZipInfo(name.removeprefix(f"{PAGES}/")), text, zipfile.ZIP_DEFLATED)
+    """Write a zip of the pages in one step, without folders; the same pages make the same bytes."""
+    unfinished = path.with_suffix(".part")
+    try:
+        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, text in pages.items():
+                archive.writestr(zipfile.ZipInfo(name.removeprefix(f"{PAGES}/")), text, zipfile.ZIP_DEFLATED)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)

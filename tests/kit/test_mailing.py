@@ -7,6 +7,7 @@ import stat
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,6 +98,27 @@ def test_pages_for_canvas(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "out" / "upload.zip") as archive:
         assert sorted(archive.namelist()) == expected
         assert archive.read(expected[0]) == (tmp_path / "out" / "pages" / expected[0]).read_bytes()
+
+
+def test_an_interruption_leaves_no_part_of_a_zip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a zip with the pages of half of the class, which the platform accepts."""
+    folder = ResultsFolder(tmp_path / "class")
+    names = ("doejane_77_5001_submitted.py", "roe_78_5002_submitted.py", "late_79_5003_submitted.py")
+    entries = [entry(name[:7], None, Person(sid=name[-20:])).model_copy(update={"path": name}) for name in names]
+    publish(folder, course(*entries, layout="canvas"))
+    written: list[object] = []
+    write = zipfile.ZipFile.writestr
+
+    def stop(archive: zipfile.ZipFile, *content: Any) -> None:
+        if written:
+            raise KeyboardInterrupt
+        written.append(content)
+        write(archive, *content)
+
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", stop)
+    with pytest.raises(KeyboardInterrupt):
+        list(write_mailing(folder, tmp_path / "out"))
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["mail.csv", "pages"]
 
 
 @pytest.mark.parametrize("ending", ["", "_", "_submitted.py"])
