@@ -99,12 +99,6 @@ os._exit(0)
 """
 
 
-def find_pin(home: AssignmentFiles, package: str) -> str:
-    """Return the pin of a package in constraints.txt, such as "numpy==1.2"."""
-    lines = (home.root / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    return next(line for line in lines if line.startswith(f"{package}=="))
-
-
 def collect_server_files(home: AssignmentFiles) -> dict[str, bytes]:
     """Return the files that grading on a server needs, by name: all checks, but no solution."""
     name = home.assignment.name
