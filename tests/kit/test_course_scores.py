@@ -344,6 +344,21 @@ def test_a_wrong_table_names_the_line(table: str, said: str) -> None:
     assert str(caught.value).startswith(f"extra-time.csv, {said}")
 
 
+def test_codes_of_an_anonymous_export_are_no_ids_of_canvas(tmp_path: Path) -> None:
+    """Catches: rows that Canvas gives to nobody, or to another student, and nobody who is told."""
+    folder = ResultsFolder(tmp_path / "class")
+    people = {"anon_1aB2c": ("anon", "1aB2c"), "anon_zZ9x8": ("anon", "zZ9x8"), "doejane_77": ("doejane", "77")}
+    entries = [entry(name, DUE, Person(name=who, sid=sid)) for name, (who, sid) in people.items()]
+    folder.write_course(course(*entries, layout="canvas"))
+    for name in people:
+        folder.write(result(name, graded()))
+    said = "\n".join(rescore.rescore_and_report(folder))
+    assert "canvas.csv has no row for 2 students: the export is anonymous, so it has no ids of Canvas; turn" in said
+    rows = (folder.path / "canvas.csv").read_text(encoding="utf-8").splitlines()
+    assert [row.split(",")[:2] for row in rows[2:]] == [["doejane", "77"]]
+    assert "anon_1aB2c" in (folder.path / "gradebook.csv").read_text(encoding="utf-8")
+
+
 def test_a_date_needs_a_zone() -> None:
     """Midnight is at another time in each zone."""
     text = '[late]\ndeadline = 2026-03-01T23:59:00+01:00\nextensions_file = "e.csv"\n'
