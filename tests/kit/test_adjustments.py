@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
@@ -243,6 +244,11 @@ def test_a_comment_for_one_of_two_is_private() -> None:
     assert list(explain_scores(whole, score_class(whole, results, made(), text[1:]), text[1:])) == ["submission_1"]
 
 
+def read_words(folder: ResultsFolder, page: str) -> str:
+    """Return the text of a page of the class, without its tags."""
+    return re.sub(r"<[^>]+>", "", (folder.path / page).read_text(encoding="utf-8"))
+
+
 def test_the_commands(folder: ResultsFolder, command_line: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
     """Catches: an option that reaches neither scores nor pages, or that is combined with what would run submissions."""
     toy = Path(__file__).with_name("toy")
@@ -257,8 +263,11 @@ def test_the_commands(folder: ResultsFolder, command_line: Callable[..., int], c
             assert said in text, said
     assert "not answered yet" in (folder.path / "students" / "submission_2.html").read_text(encoding="utf-8")
     assert "1 regrade request without an answer" in (folder.path / "class.html").read_text(encoding="utf-8")
-    policy = str(policy_file(folder, "out_of = 50\n"))
+    assert "submitted 2026-03-01 22:59 +0000" in read_words(folder, "students/submission_1.html")
+    policy = str(policy_file(folder, 'out_of = 50\nzone = "Europe/Berlin"\n'))
     assert command_line("regrade", str(folder.path), "--policy", policy, root=toy) == 0
+    for part in ("students", "staff"):
+        assert "submitted 2026-03-01 23:59 +0100" in read_words(folder, f"{part}/submission_1.html"), "the policy's zone"
     assert command_line("regrade", str(folder.path), "--adjustments", file, "--apply", root=toy) == 2
     assert "--adjustments and --apply cannot be combined" in capsys.readouterr().err
     stored = rescore.read_scores(folder)
