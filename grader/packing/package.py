@@ -180,11 +180,16 @@ def write_folder(folder: Path, content: dict[str, bytes], executable: Sequence[s
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
-        fresh = Path(temporary) / "fresh"
+        fresh, old = Path(temporary) / "fresh", Path(temporary) / "old"
         write_files(fresh, content, executable)
-        if folder.exists():
-            os.replace(folder, Path(temporary) / "old")
-        os.replace(fresh, folder)
+        try:
+            if folder.exists():
+                os.replace(folder, old)
+            os.replace(fresh, folder)
+        except BaseException:
+            if old.exists():
+                os.replace(old, folder)
+            raise
     size = sum(map(len, content.values()))
     return f"wrote {folder}: {len(content)} files, {size / 1024:.0f} kB"
 

@@ -217,6 +217,23 @@ def test_other_files_in_the_folder_are_kept(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [folder]
 
 
+def test_an_earlier_package_survives_an_interruption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a folder that is moved away, and removed with the new one that was to take its place."""
+    folder, replace = tmp_path / "toy", os.replace
+    package.write_folder(folder, {"a": b"1"})
+
+    def stop(source: Path, target: Path) -> None:
+        if source.name == "fresh":
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", stop)
+    with pytest.raises(KeyboardInterrupt):
+        package.write_folder(folder, {"a": b"2"})
+    assert (folder / "a").read_bytes() == b"1"
+    assert list(tmp_path.iterdir()) == [folder]
+
+
 def in_tar(data: bytes) -> dict[str, bytes]:
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
         return {entry.name: read_member(archive, entry) for entry in archive.getmembers()}
