@@ -91,7 +91,8 @@ def _name_page(course: Course, entry: WorklistEntry, page: Path) -> str:
         whose = f"{moodle['whose']}_"
     else:
         return page.name
-    return f"{whose}feedback.html".encode("utf-8", "replace").decode()
+    name = f"{whose}feedback.html".encode("utf-8", "replace").decode()
+    return "".join(one if one.isprintable() else " " for one in name)  # as a cell of mail.csv can hold it
 
 
 def _pack(path: Path, pages: dict[str, str]) -> None:

@@ -139,6 +139,16 @@ def test_pages_for_moodle(tmp_path: Path, ending: str) -> None:
         assert archive.namelist() == ["Zoë Doe_1001_assignsubmission_file_feedback.html"]
 
 
+def test_an_odd_space_in_a_name_is_the_same_in_the_table(tmp_path: Path) -> None:
+    """Catches: a mail without its page, because mail.csv has plain spaces where the file's name has others."""
+    folder = ResultsFolder(tmp_path / "class")
+    path = "Zoë\u00a0van\u200bDoe_1001_assignsubmission_file"
+    one = entry("p0", None, Person(name="Zoë")).model_copy(update={"path": path})
+    publish(folder, course(one, entry("p1", None, Person(name="Bo")), layout="folder"))
+    list(write_mailing(folder, tmp_path / "out"))
+    assert (tmp_path / "out" / read_mail(tmp_path / "out")[0]["File"]).is_file()
+
+
 def test_no_old_page_is_sent(tmp_path: Path) -> None:
     """A page of an earlier grading in the folder would be uploaded with the others."""
     folder, output = ResultsFolder(tmp_path / "class"), tmp_path / "out"
