@@ -162,7 +162,9 @@ def _read_header(cells: Sequence[str], where: str) -> list[str]:
     unknown = [column for column in columns if column not in COLUMNS]
     missing = [column for column in REQUIRED if column not in columns]
     if unknown or missing or len(set(columns)) < len(columns):
-        raise UsageError(f"{where}: expected the columns {','.join(COLUMNS)}, found {','.join(cells)[:200]!r}")
+        found = ",".join(cells)[:200]
+        advice = "; separate the cells with commas" if ";" in found else ""
+        raise UsageError(f"{where}: expected the columns {','.join(COLUMNS)}, found {found!r}{advice}")
     return columns
 
 

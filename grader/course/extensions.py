@@ -37,7 +37,10 @@ def parse_extensions(text: str, name: str, policy: Policy) -> Iterator[Extension
         known = {"student", "reason"} <= set(columns) <= set(COLUMNS) and not set(GRANTS).isdisjoint(columns)
         if len(set(columns)) < len(columns) or not known:
             found = ", ".join(columns) or "nothing"
-            raise UsageError(f"{name}, line 1: expected the columns student, reason and days, minutes or until; found {found}")
+            advice = "; separate the cells with commas" if ";" in found else ""
+            raise UsageError(
+                f"{name}, line 1: expected the columns student, reason and days, minutes or until; found {found}{advice}"
+            )
         first: dict[str, str] = {one.student.strip().casefold(): "[[extensions]] of the policy" for one in policy.extensions}
         for row in reader:
             where = f"{name}, line {reader.line_num}"

@@ -308,7 +308,7 @@ def test_days_after_an_extension_in_minutes_follow_the_clock() -> None:
         ),
         ("student,reason\nx,r\n", COLUMNS),
         ("student,days,days,reason\nx,1,1,r\n", COLUMNS),
-        ("student;days;reason\nx;1;r\n", COLUMNS),
+        ("student;days;reason\nx;1;r\n", COLUMNS + "student;days;reason; separate the cells with commas"),
         ("student,days,reason\nx,1,r\nX ,2,r\n", "line 3: X is also in line 2; keep one extension for each student"),
         ("student,days,reason\nZ,2,r\n", "line 2: Z is also in [[extensions]] of the policy"),
         ("student,days,reason\nx,two,r\n", "line 2: expected a whole number of days, found 'two'"),
