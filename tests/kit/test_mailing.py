@@ -149,6 +149,20 @@ def test_an_odd_space_in_a_name_is_the_same_in_the_table(tmp_path: Path) -> None
     assert (tmp_path / "out" / read_mail(tmp_path / "out")[0]["File"]).is_file()
 
 
+@pytest.mark.parametrize("now", [("submission_1",), ("submission_1", "submission_2", "submission_3")])
+def test_scores_of_other_submissions_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], now: tuple[str, ...]
+) -> None:
+    """Catches: a student left out of the mail in silence, or a traceback, after a run of `course` that was interrupted."""
+    folder, output = ResultsFolder(tmp_path / "class"), tmp_path / "out"
+    publish(folder, course(entry("submission_1", DUE, ADA), entry("submission_2", DUE, BOB)))
+    folder.write_course(course(*(entry(name, DUE, Person(sid=name)) for name in now)))
+    monkeypatch.setattr(sys, "argv", ["grader", "feedback", str(folder.path), "-o", str(output)])
+    assert kit.main() == 2
+    assert f"scores.json is not of the submissions in course.json; run `regrade {folder.path}` first" in capsys.readouterr().err
+    assert not output.exists()
+
+
 def test_no_old_page_is_sent(tmp_path: Path) -> None:
     """A page of an earlier grading in the folder would be uploaded with the others."""
     folder, output = ResultsFolder(tmp_path / "class"), tmp_path / "out"
