@@ -224,7 +224,10 @@ def _existing(path: Path) -> Path | None:
 
 def _suggest(name: str, known: list[str]) -> str:
     """Return a question about the student who may be meant; "" where no name is near."""
-    near = difflib.get_close_matches(name, known, 1, 0.8) if "@" in name else []  # numbers of two students are near as well
+    if "@" in name:
+        near = difflib.get_close_matches(name, known, 1, 0.8)
+    else:  # numbers of two students are near as well, but a spreadsheet drops zeros at the beginning
+        near = [one for one in known if one.lstrip("0") == name.lstrip("0")]
     return f" (do you mean {near[0]}?)" if near else ""
 
 

@@ -227,6 +227,10 @@ def test_misspelled_students_are_named(folder: ResultsFolder) -> None:
     """Catches: an adjustment for nobody that everybody believes in."""
     told = list(rescore.rescore_and_report(folder, adjustments=by_hand(folder, "adda@x.edu,a,+2,good,,,\n")))
     assert f"{NAME} names students without a score: adda@x.edu (do you mean ada@x.edu?); check the spelling." in "".join(told)
+    told = list(
+        rescore.rescore_and_report(folder, adjustments=by_hand(folder, "7,a,+2,good,,,\n08,a,+2,good,,,\n9,a,+2,w,,,\n"))
+    )
+    assert "score: 7 (do you mean 007?), 08 (do you mean 8?), 9; check" in "".join(told), "zeros that a spreadsheet drops"
 
 
 def test_a_comment_for_one_of_two_is_private() -> None:
