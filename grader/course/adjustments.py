@@ -91,6 +91,11 @@ class QuestionAdjustment(BaseModel):
     def _says_something(self) -> QuestionAdjustment:
         if self.points is not None and not self.reason:
             raise ValueError("expected a comment, a rubric item or an answer with the points: the student reads why")
+        if self.points is not None and self.comment.isdecimal():
+            raise ValueError(
+                f"found the points {self.points} with the comment {self.comment!r}; if this is one number, "
+                "write it with a decimal point, such as +1.5; otherwise, explain the points in words"
+            )
         if not (self.reason or self.request):
             raise ValueError("expected points, a comment, a rubric item, a request or an answer, found none of them")
         return self
@@ -157,7 +162,9 @@ def _read_header(cells: Sequence[str], where: str) -> list[str]:
     unknown = [column for column in columns if column not in COLUMNS]
     missing = [column for column in REQUIRED if column not in columns]
     if unknown or missing or len(set(columns)) < len(columns):
-        raise UsageError(f"{where}: expected the columns {','.join(COLUMNS)}, found {','.join(cells)[:200]!r}")
+        found = ",".join(cells)[:200]
+        advice = "; separate the cells with commas" if ";" in found else ""
+        raise UsageError(f"{where}: expected the columns {','.join(COLUMNS)}, found {found!r}{advice}")
     return columns
 
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from datetime import tzinfo
 from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
@@ -52,6 +53,7 @@ class ClassFiles:
         code: The submitted code by entry, if known.
         outside: Texts from elsewhere that are in pairs, by id.
         comparison: The class beside earlier ones.
+        zone: The time zone of the policy, for the times on pages of submissions; None for that of the export.
     """
 
     pairs: Sequence[SimilarPair] = ()
@@ -61,6 +63,7 @@ class ClassFiles:
     code: Mapping[str, HandedInCode] = field(default_factory=dict)
     outside: Mapping[str, OutsideText] = field(default_factory=dict)
     comparison: ClassComparison | None = None
+    zone: tzinfo | None = None
 
 
 def list_shown_pairs(course: Course, pairs: Iterable[SimilarPair]) -> list[SimilarPair]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
@@ -268,13 +269,17 @@ def keep_outside_texts(folder: ResultsFolder, texts: Mapping[str, OutsideText], 
         write_atomically(path, texts[name].model_dump_json() + "\n")
     for path in place.glob("*.json"):
         if path not in wanted:
-            path.unlink()
+            path.unlink(missing_ok=True)  # another shard may end at the same time
 
 
 def read_kept_texts(folder: ResultsFolder) -> dict[str, OutsideText]:
     """Return the texts from elsewhere that the class holds, by id."""
-    found = (read_stored(path, OutsideText) for path in sorted((folder.path / OUTSIDE).glob("*.json")))
-    return {text.id: text for text in found}
+    found = {}
+    for path in sorted((folder.path / OUTSIDE).glob("*.json")):
+        with contextlib.suppress(FileNotFoundError):  # another shard has just removed it
+            text = read_stored(path, OutsideText)
+            found[text.id] = text
+    return found
 
 
 def is_own_work(entry: WorklistEntry, text: OutsideText) -> bool:

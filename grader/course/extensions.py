@@ -28,14 +28,19 @@ def parse_extensions(text: str, name: str, policy: Policy) -> Iterator[Extension
     Raises:
         UsageError: Names the line at fault.
     """
-    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""), restkey="", skipinitialspace=True)
+    reader = csv.DictReader(
+        io.StringIO(text.removeprefix("\ufeff"), newline=""), restkey="", skipinitialspace=True, strict=True
+    )
     try:
         columns = [column.strip().lower() for column in reader.fieldnames or ()]
         reader.fieldnames = columns
         known = {"student", "reason"} <= set(columns) <= set(COLUMNS) and not set(GRANTS).isdisjoint(columns)
         if len(set(columns)) < len(columns) or not known:
             found = ", ".join(columns) or "nothing"
-            raise UsageError(f"{name}, line 1: expected the columns student, reason and days, minutes or until; found {found}")
+            advice = "; separate the cells with commas" if ";" in found else ""
+            raise UsageError(
+                f"{name}, line 1: expected the columns student, reason and days, minutes or until; found {found}{advice}"
+            )
         first: dict[str, str] = {one.student.strip().casefold(): "[[extensions]] of the policy" for one in policy.extensions}
         for row in reader:
             where = f"{name}, line {reader.line_num}"
@@ -52,7 +57,7 @@ def parse_extensions(text: str, name: str, policy: Policy) -> Iterator[Extension
             first[student] = f"line {reader.line_num}"
             yield _read_extension(cells, where, policy)
     except csv.Error as error:
-        raise UsageError(f"{name}, line {reader.line_num}: not valid CSV: {error}") from error
+        raise UsageError(f"{name}, line {reader.reader.line_num}: not valid CSV ({error}); is a quote left open?") from error
 
 
 def _read_extension(cells: Mapping[str, str], where: str, policy: Policy) -> Extension:
@@ -86,6 +91,10 @@ def _read_moment(text: str, where: str, policy: Policy) -> datetime:
     if moment.tzinfo is None and policy.zone is None:
         raise UsageError(f"{where}: write an offset, such as {text}+01:00, or set zone = ... in the policy")
     deadline = policy.deadline()
-    if deadline and policy.placed(moment).astimezone(timezone.utc) < deadline.astimezone(timezone.utc):
+    try:
+        placed = policy.placed(moment).astimezone(timezone.utc)
+    except OverflowError as error:
+        raise UsageError(f"{where}: until {text} is outside the calendar; write a nearer year") from error
+    if deadline and placed < deadline.astimezone(timezone.utc):
         raise UsageError(f"{where}: until {text} is before the deadline, {deadline}")
     return moment

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -29,11 +29,25 @@ class Account:
         lines: The explanation of the score; the last line is the score.
         whose: The names of the students who read it.
         adjustments: What the staff wrote by hand.
+        members: The accounts of the students, where this one is for staff and those differ.
     """
 
     lines: Sequence[str] = ()
     whose: str = ""
     adjustments: Sequence[QuestionAdjustment] = ()
+    members: Sequence[Account] = ()
+
+
+@dataclass(frozen=True)
+class AdjustedPoints:
+    """The points of a question after a change by hand, before any weight.
+
+    Attributes:
+        whose: The name of the student, where members of a group have different points.
+    """
+
+    question: QuestionResult
+    whose: str = ""
 
 
 def join_accounts(accounts: Sequence[Account]) -> Account:
@@ -43,7 +57,7 @@ def join_accounts(accounts: Sequence[Account]) -> Account:
         return first
     lines = [line for account in own for line in (f"For {account.whose}", *account.lines)]
     rows = {one.line: one for account in accounts for one in account.adjustments}
-    return Account([*lines, "one for each member of the group"], first.whose, [rows[line] for line in sorted(rows)])
+    return Account([*lines, "one for each member of the group"], first.whose, [rows[line] for line in sorted(rows)], own)
 
 
 def render(
@@ -76,8 +90,7 @@ def render_for_staff(
         student_page: The path of the student's page, from the folder of the class.
     """
     report = result.report
-    now = {question.id: question.points for question in (*report.questions, *_adjust(report, account.adjustments))}
-    rows = [(question, write_row(entry.id, question.id, f"={now[question.id]:g}")) for question in report.questions]
+    rows = [(question, write_row(entry.id, question.id)) for question in report.questions]
     about = {"staff": True, "entry": entry.id, "student_page": student_page, "rows": rows, "columns": ",".join(COLUMNS)}
     return _render(report, assignment, account, entry, code, about)
 
@@ -96,7 +109,7 @@ def _render(
         "whose": sanitize(account.whose, MAX_WHO),
         "submitted": entry.created_at.strftime("%Y-%m-%d %H:%M %z") if entry and entry.created_at else "",
         "adjustments": account.adjustments,
-        "adjusted": {question.id: question for question in _adjust(report, account.adjustments)},
+        "adjusted": _adjust(report, account),
         "files": files,
         "places": {
             question.id: [
@@ -109,14 +122,26 @@ def _render(
     return page.open_template("feedback.html", Path(__file__).parent).render(shown | (about or {}))
 
 
-def _adjust(report: Report, adjustments: Sequence[QuestionAdjustment]) -> Iterator[QuestionResult]:
-    """Yield the questions whose points are changed by hand, with the new points, before any weight."""
+def _adjust(report: Report, account: Account) -> dict[str, list[AdjustedPoints]]:
+    """Return the points of the questions that are changed by hand: once if all members of a group have the same."""
+    accounts = account.members or [account]
+    adjusted = {}
     for question in report.questions:
-        own = [one for one in adjustments if one.question == question.id and one.points]
-        points, most = Fraction(str(question.points)), Fraction(str(question.max_points))
-        if own:
-            points += sum(change for _, change in change_points(own, points, most, most))
-            yield question.model_copy(update={"points": float(points)})
+        each = [AdjustedPoints(_change_question(question, one.adjustments), sanitize(one.whose, MAX_WHO)) for one in accounts]
+        if any(one.question is not question for one in each):
+            alike = len({one.question.points for one in each}) == 1
+            adjusted[question.id] = [AdjustedPoints(each[0].question)] if alike else each
+    return adjusted
+
+
+def _change_question(question: QuestionResult, adjustments: Sequence[QuestionAdjustment]) -> QuestionResult:
+    """Return the question with the points that these adjustments give it; itself if they give it none."""
+    own = [one for one in adjustments if one.question == question.id and one.points]
+    if not own:
+        return question
+    points, most = Fraction(str(question.points)), Fraction(str(question.max_points))
+    points += sum(change for _, change in change_points(own, points, most, most))
+    return question.model_copy(update={"points": float(points)})
 
 
 def hide_from_student(report: Report, assignment: Assignment) -> Report:

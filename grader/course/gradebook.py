@@ -16,7 +16,8 @@ from grader.report.text import escape_formula, sanitize
 Cell = str | Decimal | int | None
 Row = list[Cell]
 
-GRADEBOOKS = ("gradebook.csv", "gradescope.csv", "canvas.csv")
+CANVAS_BOOK = "canvas.csv"
+GRADEBOOKS = ("gradebook.csv", "gradescope.csv", CANVAS_BOOK)
 MAX_CELL = 30_000  # characters; Excel holds 32,767
 # Outcomes of single checks: a question alone is partial or not started.
 COUNTED = [outcome.value for outcome in Outcome if outcome not in (Outcome.PARTIAL, Outcome.NOT_STARTED)]
@@ -87,16 +88,22 @@ def render_canvas_csv(course: Course, scores: Iterable[Score], column: str = "")
     """
     # docs/policy.md names the source of the columns; any of ID, SIS User ID and SIS Login ID identifies the student. What an
     # empty cell does to a score that is already there is not known: so who has none yet has no row, which changes nothing.
+    # Nor does a student of an anonymous export have one: Canvas knows none of its ids.
     scores = list(scores)
     header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", column or course.assignment.title]
     rows: list[Row] = [["    Points Possible", "", "", "", "", _find_maximum(scores)]]
     for one in scores:
-        if one.points is not None:
+        if one.points is not None and not is_without_canvas_id(course, one):
             name, sid, email = one.student.name or one.entry, one.student.sid, one.student.email
             # Canvas' own download names files by its ID; elsewhere a student's number is the school's.
             own, school = (sid, "") if course.layout == "canvas" else ("", sid)
             rows.append([name, own, school, email, "", one.points])
     return render_csv(header, rows)
+
+
+def is_without_canvas_id(course: Course, score: Score) -> bool:
+    """Return whether the student comes from an anonymous export of Canvas, so that no row in Canvas is theirs."""
+    return course.layout == "canvas" and score.student.is_anonymous
 
 
 def write_gradebooks(folder: Path, course: Course, scores: Iterable[Score], canvas_column: str = "") -> list[Path]:

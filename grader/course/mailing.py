@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import zipfile
 from collections.abc import Container, Iterator
@@ -31,16 +32,20 @@ def write_mailing(folder: ResultsFolder, output: Path) -> Iterator[str]:
         output: A folder that is new or empty, so that no page of an earlier grading stays in it.
 
     Raises:
-        UsageError: If the class has no scores yet, or the folder is not empty.
+        UsageError: If the class has no scores yet, or those of other submissions, or the folder is not empty.
     """
     course, stored = folder.course(), rescore.read_scores(folder)
     if stored is None:
         raise UsageError(f"{folder.path} has no {rescore.SCORES}; run `regrade {folder.path}` first")
+    entries = {entry.id: entry for entry in course.entries}
+    if entries.keys() != {name for one in stored.scores for name in (one.entry, *one.replaces)}:
+        raise UsageError(
+            f"{folder.path}: {rescore.SCORES} is not of the submissions in course.json; run `regrade {folder.path}` first"
+        )
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise UsageError(f"{output} is there and is not an empty folder; name a new one, so that no old page is sent")
     output.mkdir(mode=0o700, parents=True, exist_ok=True)  # everybody's points
     pages = explain_scores(course, stored.scores, stored.rules.parse_adjustments())
-    entries = {entry.id: entry for entry in course.entries}
     rows: list[Row] = []
     written: dict[str, str] = {}
     waiting = []
@@ -90,11 +95,17 @@ def _name_page(course: Course, entry: WorklistEntry, page: Path) -> str:
         whose = f"{moodle['whose']}_"
     else:
         return page.name
-    return f"{whose}feedback.html".encode("utf-8", "replace").decode()
+    name = f"{whose}feedback.html".encode("utf-8", "replace").decode()
+    return "".join(one if one.isprintable() else " " for one in name)  # as a cell of mail.csv can hold it
 
 
 def _pack(path: Path, pages: dict[str, str]) -> None:
-    """Write a zip of the pages, without folders; the same pages make the same bytes."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in pages.items():
-            archive.writestr(zipfile.ZipInfo(name.removeprefix(f"{PAGES}/")), text, zipfile.ZIP_DEFLATED)
+    """Write a zip of the pages in one step, without folders; the same pages make the same bytes."""
+    unfinished = path.with_suffix(".part")
+    try:
+        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, text in pages.items():
+                archive.writestr(zipfile.ZipInfo(name.removeprefix(f"{PAGES}/")), text, zipfile.ZIP_DEFLATED)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)

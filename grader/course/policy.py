@@ -280,7 +280,8 @@ class Policy(_Strict):
                 raise ValueError(f"{name}: write an offset, such as 2026-03-01T23:59:00+01:00, or set zone = ... at the top")
         deadline = self.deadline()
         for name, moment in moments.items():
-            if moment and deadline and self.placed(moment).astimezone(timezone.utc) < deadline.astimezone(timezone.utc):
+            placed = self.placed(moment).astimezone(timezone.utc) if moment else None  # fails outside the calendar
+            if placed and deadline and placed < deadline.astimezone(timezone.utc):
                 raise ValueError(f"{name}: {moment} is before the deadline, {deadline}")
         if self.extensions and self.late is None:
             raise ValueError("extensions: there is no [late] section; add one with a deadline, or remove the extensions")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
+from datetime import tzinfo
 from functools import partial
 from pathlib import Path
 
@@ -47,6 +49,7 @@ def write_pages(
         files: What else they show.
         shown: The findings about the class, if they are known already.
     """
+    course = _place_in_zone(course, files.zone)
     counting = course.without(files.older)
     wanted: dict[Path, Callable[[], str]] = {
         folder.path / NAME: lambda: classpage.render(shown or analyze_results(counting, results), files)
@@ -63,6 +66,17 @@ def write_pages(
         if path not in wanted:
             path.unlink(missing_ok=True)
     return [path for path, make in wanted.items() if _replaced(path, make())]
+
+
+def _place_in_zone(course: Course, zone: tzinfo | None) -> Course:
+    """Return the class with the times of submission in this zone; None for that of the export."""
+    if zone is None:
+        return course
+    entries = [
+        entry.model_copy(update={"created_at": entry.created_at.astimezone(zone)}) if entry.created_at else entry
+        for entry in course.entries
+    ]
+    return course.model_copy(update={"entries": entries})
 
 
 def _list_submission_pages(
@@ -103,7 +117,8 @@ def _list_pair_pages(place: Path, course: Course, files: ClassFiles) -> Iterator
 
 
 def _replaced(path: Path, text: str) -> bool:
-    if path.is_file() and path.read_bytes() == text.encode():
-        return False
+    with contextlib.suppress(FileNotFoundError):
+        if path.read_bytes() == text.encode():
+            return False
     write_atomically(path, text)
     return True

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from grader.assignment import UsageError
 from grader.course import adjustments as by_hand
-from grader.course.gradebook import GRADEBOOKS, write_gradebooks
+from grader.course.gradebook import CANVAS_BOOK, GRADEBOOKS, is_without_canvas_id, write_gradebooks
 from grader.course.policy import Policy
 from grader.course.results import Course, ResultsFolder
 from grader.course.rules import RuleFiles, read_rule_files
@@ -180,6 +180,12 @@ def describe_rescoring(found: Rescoring) -> Iterator[str]:
         if waiting := [one.entry for one in scores if one.status == status]:
             some = ", ".join(waiting[:5]) + (", ..." if len(waiting) > 5 else "")
             yield f"{len(waiting)} without points ({status}): {some}; run `course` again, then `regrade`"
+    if anonymous := sum(is_without_canvas_id(found.course, one) for one in scores):
+        yield (
+            f"{CANVAS_BOOK} has no row for {anonymous} student{'s' * (anonymous != 1)}: "
+            "the export is anonymous, so it has no ids of Canvas; "
+            "turn anonymous grading off, export the submissions again, and run `course` on that export"
+        )
     known = [name for one in scores for name in (one.student.email, one.student.sid) if name]
     unknown = {
         "the policy": find_unscored_students(found.course, scores, found.policy),
@@ -218,7 +224,10 @@ def _existing(path: Path) -> Path | None:
 
 def _suggest(name: str, known: list[str]) -> str:
     """Return a question about the student who may be meant; "" where no name is near."""
-    near = difflib.get_close_matches(name, known, 1, 0.8) if "@" in name else []  # numbers of two students are near as well
+    if "@" in name:
+        near = difflib.get_close_matches(name, known, 1, 0.8)
+    else:  # numbers of two students are near as well, but a spreadsheet drops zeros at the beginning
+        near = [one for one in known if one.lstrip("0") == name.lstrip("0")]
     return f" (do you mean {near[0]}?)" if near else ""
 
 

@@ -87,6 +87,7 @@ def write_class_results(
         code=code,
         outside=read_kept_texts(folder),
         comparison=compare_classes(numbers, [(one.label, one.statistics) for one in comparable]) if comparable else None,
+        zone=stored.rules.parse_policy(rescore.SCORES).clock(),
     )
     write_pages(folder, course, results, files, shown)
     pages = len(list((folder.path / STUDENTS).glob("*.html")))

@@ -24,6 +24,7 @@ HANDED_IN = (".py", NOTEBOOK, ".zip")
 CANVAS = re.compile(
     r"(?P<who>[^_]+)_(?P<late>LATE_)?(?P<user>\d+|(?<=\banon_)\w{5}|(?<=\banon_LATE_)\w{5})_(?P<number>\d+)_(?P<file>.+)"
 )
+ANONYMOUS, ANONYMOUS_SIZE = "anon", 5
 VERSION = re.compile(r"-\d+(?=(\.[A-Za-z0-9]+)*$)")
 AGE = range(1970, 3000)
 MOST_BYTES = 160  # characters of an id: a file name may have 255, and a result's name adds hashes
@@ -52,6 +53,11 @@ class Person(BaseModel):
     name: str = ""
     email: str = ""
     sid: str = ""
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Return whether Canvas' anonymous grading has replaced the name and the number; the code is no id of Canvas."""
+        return self.name == ANONYMOUS and len(self.sid) == ANONYMOUS_SIZE
 
 
 class WorklistEntry(BaseModel):

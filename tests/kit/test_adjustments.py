@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
@@ -112,11 +113,12 @@ def test_no_changes_leave_the_bounds(changes: list[str]) -> None:
         (HEADER + ",a,+2,w,,,\n", "line 2, column student: expected a name, found nothing"),
         (HEADER + f"{ADA},a,+2,,,,\n", "line 2: expected a comment"),
         (HEADER + f"{ADA},a,,,,,\n", "line 2: expected points"),
+        (HEADER + f"{ADA},a,+1,5,why,,\n", r"line 2: found the points \+1 with the comment '5'; .*decimal point"),
         (HEADER + f"{ADA},a,+2,one,two,three,four,five\n", "line 2: expected 7 cells, found 8; .*quotes"),
         (HEADER + f'{ADA},a,+2,"two\nlines",,,\n{ADA},a,2,w,,,\n', "line 4, column points"),
         (HEADER + f'{ADA},a,2,"two\nlines",,,\n', "line 2, column points"),
         (HEADER + f'{ADA},a,+2,"open,,,\n', "not valid CSV"),
-        ("student;question;points\n", "line 1: expected the columns .*found 'student;question;points'"),
+        ("student;question;points\n", "line 1: expected the columns .*found 'student;question;points'; separate .*commas"),
         ("student,points\n", "line 1: expected the columns"),
         ("student,question,grade\n", "line 1: expected the columns"),
         (HEADER + f"{ADA},a,+2,{'w' * 5000},,,\n", "line 2, column comment: expected at most 4000 characters, found 5000"),
@@ -225,6 +227,10 @@ def test_misspelled_students_are_named(folder: ResultsFolder) -> None:
     """Catches: an adjustment for nobody that everybody believes in."""
     told = list(rescore.rescore_and_report(folder, adjustments=by_hand(folder, "adda@x.edu,a,+2,good,,,\n")))
     assert f"{NAME} names students without a score: adda@x.edu (do you mean ada@x.edu?); check the spelling." in "".join(told)
+    told = list(
+        rescore.rescore_and_report(folder, adjustments=by_hand(folder, "7,a,+2,good,,,\n08,a,+2,good,,,\n9,a,+2,w,,,\n"))
+    )
+    assert "score: 7 (do you mean 007?), 08 (do you mean 8?), 9; check" in "".join(told), "zeros that a spreadsheet drops"
 
 
 def test_a_comment_for_one_of_two_is_private() -> None:
@@ -242,6 +248,11 @@ def test_a_comment_for_one_of_two_is_private() -> None:
     assert list(explain_scores(whole, score_class(whole, results, made(), text[1:]), text[1:])) == ["submission_1"]
 
 
+def read_words(folder: ResultsFolder, page: str) -> str:
+    """Return the text of a page of the class, without its tags."""
+    return re.sub(r"<[^>]+>", "", (folder.path / page).read_text(encoding="utf-8"))
+
+
 def test_the_commands(folder: ResultsFolder, command_line: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
     """Catches: an option that reaches neither scores nor pages, or that is combined with what would run submissions."""
     toy = Path(__file__).with_name("toy")
@@ -256,8 +267,11 @@ def test_the_commands(folder: ResultsFolder, command_line: Callable[..., int], c
             assert said in text, said
     assert "not answered yet" in (folder.path / "students" / "submission_2.html").read_text(encoding="utf-8")
     assert "1 regrade request without an answer" in (folder.path / "class.html").read_text(encoding="utf-8")
-    policy = str(policy_file(folder, "out_of = 50\n"))
+    assert "submitted 2026-03-01 22:59 +0000" in read_words(folder, "students/submission_1.html")
+    policy = str(policy_file(folder, 'out_of = 50\nzone = "Europe/Berlin"\n'))
     assert command_line("regrade", str(folder.path), "--policy", policy, root=toy) == 0
+    for part in ("students", "staff"):
+        assert "submitted 2026-03-01 23:59 +0100" in read_words(folder, f"{part}/submission_1.html"), "the policy's zone"
     assert command_line("regrade", str(folder.path), "--adjustments", file, "--apply", root=toy) == 2
     assert "--adjustments and --apply cannot be combined" in capsys.readouterr().err
     stored = rescore.read_scores(folder)

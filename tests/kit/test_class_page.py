@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -383,6 +384,22 @@ def test_slowest_and_most_failed() -> None:
     assert most["visible/test_a"] == (7, 24)
     assert most["visible/test_d"] == (7, 24)
     assert next(iter(most)) in ("visible/test_a", "visible/test_d")
+
+
+def test_every_failed_check_is_listed() -> None:
+    """Catches: a check whose discrimination nobody sees, because a dozen others fail more often."""
+    made = Planted()
+    for index in range(4):
+        made.add(f"s{index}", a=wrong() if index else {})
+    shown = made.shown()
+    (one,) = shown.failing
+    checks = [
+        replace(one, check=one.check.model_copy(update={"id": f"visible/check{index}"}), discrimination=index / 100)
+        for index in range(20)
+    ]
+    text = Parsed(classpage.render(replace(shown, checks=tuple(checks)))).text
+    assert "8 more checks" in text
+    assert [text.count(f"visible/check{index} Discrimination 0.{index:02}.") for index in range(20)] == [1] * 20
 
 
 def test_levels_and_environments() -> None:

@@ -614,6 +614,7 @@ def test_a_class_without_names() -> None:
             "[[extensions]]\nstudent = 'x'\nuntil = 2026-03-01T23:59:00+01:00\nreason = 'r'",
             "extensions.0.until: 2026-03-01 23:59:00+01:00 is before the deadline",
         ),
+        ("[late]\n[[extensions]]\nstudent = 'x'\nuntil = 9999-12-31T23:59:00-05:00\nreason = 'r'", "date value out of range"),
         ("[attempts]\nat_most = 3", 'attempts: expected beyond = "cost" or "refused" with at_most or per_day'),
         ("[attempts]\ncounts = 'best'\nbeyond = 'refused'", "attempts: expected beyond"),
         ("[attempts]\ncounts = 'first'", "attempts.counts: Input should be 'newest' or 'best'"),

@@ -308,7 +308,7 @@ def test_days_after_an_extension_in_minutes_follow_the_clock() -> None:
         ),
         ("student,reason\nx,r\n", COLUMNS),
         ("student,days,days,reason\nx,1,1,r\n", COLUMNS),
-        ("student;days;reason\nx;1;r\n", COLUMNS),
+        ("student;days;reason\nx;1;r\n", COLUMNS + "student;days;reason; separate the cells with commas"),
         ("student,days,reason\nx,1,r\nX ,2,r\n", "line 3: X is also in line 2; keep one extension for each student"),
         ("student,days,reason\nZ,2,r\n", "line 2: Z is also in [[extensions]] of the policy"),
         ("student,days,reason\nx,two,r\n", "line 2: expected a whole number of days, found 'two'"),
@@ -328,6 +328,8 @@ def test_days_after_an_extension_in_minutes_follow_the_clock() -> None:
         ),
         ("student,until,reason\nx,2026-03-05,r\n", "line 2: expected a date with a time"),
         ("student,until,reason\nx,2026-02-30 12:00,r\n", "line 2: expected a date with a time"),
+        ("student,until,reason\nx,9999-12-31 23:59-05:00,r\n", "line 2: until 9999-12-31 23:59-05:00 is outside the calendar"),
+        ('student,days,reason\nx,1,"ill\ny,1,r\n', "line 3: not valid CSV (unexpected end of data); is a quote left open?"),
         (
             "student,until,reason\nx,2026-03-01 23:58,r\n",
             "line 2: until 2026-03-01 23:58 is before the deadline, 2026-03-01",
@@ -340,6 +342,21 @@ def test_a_wrong_table_names_the_line(table: str, said: str) -> None:
     with pytest.raises(UsageError) as caught:
         RuleFiles(text, table).parse_policy("policy.toml")
     assert str(caught.value).startswith(f"extra-time.csv, {said}")
+
+
+def test_codes_of_an_anonymous_export_are_no_ids_of_canvas(tmp_path: Path) -> None:
+    """Catches: rows that Canvas gives to nobody, or to another student, and nobody who is told."""
+    folder = ResultsFolder(tmp_path / "class")
+    people = {"anon_1aB2c": ("anon", "1aB2c"), "anon_zZ9x8": ("anon", "zZ9x8"), "doejane_77": ("doejane", "77")}
+    entries = [entry(name, DUE, Person(name=who, sid=sid)) for name, (who, sid) in people.items()]
+    folder.write_course(course(*entries, layout="canvas"))
+    for name in people:
+        folder.write(result(name, graded()))
+    said = "\n".join(rescore.rescore_and_report(folder))
+    assert "canvas.csv has no row for 2 students: the export is anonymous, so it has no ids of Canvas; turn" in said
+    rows = (folder.path / "canvas.csv").read_text(encoding="utf-8").splitlines()
+    assert [row.split(",")[:2] for row in rows[2:]] == [["doejane", "77"]]
+    assert "anon_1aB2c" in (folder.path / "gradebook.csv").read_text(encoding="utf-8")
 
 
 def test_a_date_needs_a_zone() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,9 +13,13 @@ from pathlib import Path
 import pytest
 
 from grader import machine
+from grader.assignment import AssignmentFiles, list_assignments
 from tests.kit.patience import PATIENCE
 
-INPUTS = {"test_a_class_has_as_many_workers_as_there_is_memory_for": ("command:course", "tests/kit/toy/**")}
+INPUTS = {
+    "test_a_class_has_as_many_workers_as_there_is_memory_for": ("command:course", "tests/kit/toy/**"),
+    "test_a_container_lowers_the_memory_of_a_call": ("docs/platforms.md", "grading:{name}"),
+}
 ROOT = Path(__file__).resolve().parents[2]
 GROUPS = Path("/sys/fs/cgroup/memory")  # where the first version of cgroups has them
 READ = "import json\nfrom grader import machine as m\nprint(json.dumps([m.read_memory_limit_mb(), m.read_free_memory_mb()]))"
@@ -96,6 +101,19 @@ def test_workers_fit_into_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not machine.describe_lack(1024)
     monkeypatch.setattr(machine, "read_free_memory_mb", lambda: 450)
     assert machine.describe_lack(1024).startswith("Only 450 MB of memory are free here, but a call may use 1024 MB")
+
+
+@pytest.mark.parametrize("name", list_assignments(ROOT))
+def test_a_container_lowers_the_memory_of_a_call(name: str) -> None:
+    """Catches: a call that fills the container, or a table in docs/platforms.md with another memory than a call gets."""
+    table = (ROOT / "docs" / "platforms.md").read_text(encoding="utf-8").partition("| platform | container to choose |")[2]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.partition("\n\n")[0].splitlines()[2:]]
+    assert [row[0] for row in rows] == ["Gradescope", "PrairieLearn", "GitHub Classroom", "Autolab"]
+    for platform, container, memory, *_ in rows:
+        size = re.search(r"(\d+) MB", container)
+        home = AssignmentFiles(ROOT, name, container_mb=int(size[1]) if size else None)
+        assert home.assignment.limits.memory_mb == int(memory), platform
+    assert AssignmentFiles(ROOT, name, container_mb=400).assignment.limits.memory_mb == 64
 
 
 def test_a_class_has_as_many_workers_as_there_is_memory_for(

@@ -7,6 +7,7 @@ import stat
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,6 +100,27 @@ def test_pages_for_canvas(tmp_path: Path) -> None:
         assert archive.read(expected[0]) == (tmp_path / "out" / "pages" / expected[0]).read_bytes()
 
 
+def test_an_interruption_leaves_no_part_of_a_zip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a zip with the pages of half of the class, which the platform accepts."""
+    folder = ResultsFolder(tmp_path / "class")
+    names = ("doejane_77_5001_submitted.py", "roe_78_5002_submitted.py", "late_79_5003_submitted.py")
+    entries = [entry(name[:7], None, Person(sid=name[-20:])).model_copy(update={"path": name}) for name in names]
+    publish(folder, course(*entries, layout="canvas"))
+    written: list[object] = []
+    write = zipfile.ZipFile.writestr
+
+    def stop(archive: zipfile.ZipFile, *content: Any) -> None:
+        if written:
+            raise KeyboardInterrupt
+        written.append(content)
+        write(archive, *content)
+
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", stop)
+    with pytest.raises(KeyboardInterrupt):
+        list(write_mailing(folder, tmp_path / "out"))
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["mail.csv", "pages"]
+
+
 @pytest.mark.parametrize("ending", ["", "_", "_submitted.py"])
 def test_pages_for_moodle(tmp_path: Path, ending: str) -> None:
     """Moodle finds the student by the number before assignsubmission, whether its zip has folders or not."""
@@ -115,6 +137,30 @@ def test_pages_for_moodle(tmp_path: Path, ending: str) -> None:
     ]
     with zipfile.ZipFile(tmp_path / "out" / "upload.zip") as archive:
         assert archive.namelist() == ["Zoë Doe_1001_assignsubmission_file_feedback.html"]
+
+
+def test_an_odd_space_in_a_name_is_the_same_in_the_table(tmp_path: Path) -> None:
+    """Catches: a mail without its page, because mail.csv has plain spaces where the file's name has others."""
+    folder = ResultsFolder(tmp_path / "class")
+    path = "Zoë\u00a0van\u200bDoe_1001_assignsubmission_file"
+    one = entry("p0", None, Person(name="Zoë")).model_copy(update={"path": path})
+    publish(folder, course(one, entry("p1", None, Person(name="Bo")), layout="folder"))
+    list(write_mailing(folder, tmp_path / "out"))
+    assert (tmp_path / "out" / read_mail(tmp_path / "out")[0]["File"]).is_file()
+
+
+@pytest.mark.parametrize("now", [("submission_1",), ("submission_1", "submission_2", "submission_3")])
+def test_scores_of_other_submissions_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], now: tuple[str, ...]
+) -> None:
+    """Catches: a student left out of the mail in silence, or a traceback, after a run of `course` that was interrupted."""
+    folder, output = ResultsFolder(tmp_path / "class"), tmp_path / "out"
+    publish(folder, course(entry("submission_1", DUE, ADA), entry("submission_2", DUE, BOB)))
+    folder.write_course(course(*(entry(name, DUE, Person(sid=name)) for name in now)))
+    monkeypatch.setattr(sys, "argv", ["grader", "feedback", str(folder.path), "-o", str(output)])
+    assert kit.main() == 2
+    assert f"scores.json is not of the submissions in course.json; run `regrade {folder.path}` first" in capsys.readouterr().err
+    assert not output.exists()
 
 
 def test_no_old_page_is_sent(tmp_path: Path) -> None:

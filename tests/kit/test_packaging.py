@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import argparse
 import base64
+import errno
 import io
 import json
 import os
+import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from grader.assignment import AssignmentFiles, UsageError
+from grader.assignment import AssignmentFiles, UsageError, list_assignments
 from grader.packing import package
+from grader.packing.release import make_zip
+from grader.packing.requirements import CPU_INDEX
 from grader.platforms.autolab import package as autolab
 from grader.platforms.classroom import package as classroom
 from grader.platforms.entry import STOPPED
+from grader.platforms.gradescope import package as gradescope
 from grader.platforms.gradescope.package import collect_autograder_files
 from grader.platforms.prairielearn import package as prairielearn
 from grader.platforms.registry import PLATFORMS
@@ -40,6 +48,7 @@ INPUTS = {
         "tests/visible/conftest.py",
     ),
     "test_another_platform_is_a_folder_and_a_name_in_the_registry": ("grader/**",),
+    "test_what_every_job_copies_is_small": ("grading:{name}", "assignments/{name}/notebook.ipynb", "utils.py"),
 }
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -208,6 +217,23 @@ def test_other_files_in_the_folder_are_kept(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [folder]
 
 
+def test_an_earlier_package_survives_an_interruption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a folder that is moved away, and removed with the new one that was to take its place."""
+    folder, replace = tmp_path / "toy", os.replace
+    package.write_folder(folder, {"a": b"1"})
+
+    def stop(source: Path, target: Path) -> None:
+        if source.name == "fresh":
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", stop)
+    with pytest.raises(KeyboardInterrupt):
+        package.write_folder(folder, {"a": b"2"})
+    assert (folder / "a").read_bytes() == b"1"
+    assert list(tmp_path.iterdir()) == [folder]
+
+
 def in_tar(data: bytes) -> dict[str, bytes]:
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
         return {entry.name: read_member(archive, entry) for entry in archive.getmembers()}
@@ -254,14 +280,122 @@ def test_packages_hold_what_they_need_and_no_solution(home: AssignmentFiles) -> 
         assert not {"grader/report/junit.py", "grader/report/table.py", "grader/formats.py"} & content.keys()
 
 
-def test_what_every_job_copies_is_small(home: AssignmentFiles) -> None:
-    """Catches: megabytes of text that a platform copies for each submission of a class."""
-    question, autograder = prairielearn.collect_question_files(home, "image"), autolab.collect_package_files(home)
-    copied = sum(len(data) for name, data in question.items() if name.startswith("tests/"))
-    assert copied < 500_000
-    assert sum(map(len, autograder.values())) < 500_000
+@pytest.mark.parametrize("name", list_assignments(ROOT))
+def test_what_every_job_copies_is_small(name: str) -> None:
+    """Catches: megabytes of text that a platform copies for each submission of a class, or that an image holds."""
+    home = AssignmentFiles(ROOT, name)
+    question = prairielearn.collect_question_files(home, "image")
+    sizes = {
+        "prairielearn": sum(len(data) for key, data in question.items() if key.startswith("tests/")),
+        "autolab": sum(map(len, autolab.collect_package_files(home).values())),
+        "gradescope": len(make_zip(collect_autograder_files(home))),
+        "classroom": len(make_zip(classroom.collect_repository_files(home))),  # as git sends it, about
+    }
+    assert {platform: size for platform, size in sizes.items() if size >= 500_000} == {}
     packed = prairielearn.collect_question_files(home, "image")[prairielearn.PACKED]
     assert question[prairielearn.PACKED] == packed, "a package made again differs"
+
+
+# setup.sh, with an interpreter that installs nothing
+
+INTERPRETER = """\
+#!/usr/bin/env bash
+# Notes what pip is asked to install, and otherwise runs the Python of these tests.
+if [ "$2" = venv ]; then
+    mkdir -p "$3/bin" && cp "$0" "$3/bin/python"
+elif [ "$2" = pip ]; then
+    echo "$@" >> {log}
+    previous=
+    for word in "$@"; do
+        case $previous in -r | --constraint | --find-links) ls "$word" > /dev/null || exit 9 ;; esac
+        previous=$word
+    done
+else
+    exec {python} "$@"
+fi
+"""
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let setup.sh use the interpreter above and return the file in which it notes pip's words."""
+    log, interpreter = tmp_path / "pip.log", tmp_path / "interpreter"
+    interpreter.write_text(INTERPRETER.format(log=shlex.quote(str(log)), python=shlex.quote(sys.executable)))
+    interpreter.chmod(0o755)
+    monkeypatch.setenv("GRADER_PYTHON", str(interpreter))
+    monkeypatch.delenv("GRADER_TORCH_INDEX_URL", raising=False)
+    return log
+
+
+@pytest.mark.parametrize("wheels", [False, True])
+@pytest.mark.parametrize("name", ["prairielearn", "autolab"])
+def test_setup_of_an_image(
+    toy: AssignmentFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: Path, name: str, wheels: bool
+) -> None:
+    """Catches: a line of setup.sh that bash cannot read, a file that is not beside it, torch with gigabytes of CUDA."""
+    place, venv = tmp_path / "rl setup", tmp_path / "venv"
+    if name == "autolab":
+        content = in_tar(autolab.collect_package_files(toy)["autograde.tar"])
+    else:
+        content = prairielearn.collect_image_files(toy, "image")
+        copied = content["Dockerfile"].decode().split("COPY ")[1].splitlines()[0].split()[:-1]
+        content = {key: content[key] for key in copied}
+    package.write_files(place, content | ({"wheels/torch.whl": b""} if wheels else {}))
+    monkeypatch.setenv("GRADER_VENV", str(venv))
+    done = subprocess.run(["bash", place / "setup.sh"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    torch, rest = installed.read_text().splitlines()
+    assert " torch==" in torch
+    assert f"--constraint {place}/constraints.txt -r {place}/requirements.txt" in rest
+    source = f"--no-index --find-links {place}/wheels" if wheels else f"--index-url {CPU_INDEX}"
+    assert source in torch
+    assert ("--no-index" in rest) == wheels
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700, "it holds hidden checks"
+
+
+def test_the_zip_of_gradescope_is_tried_out(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: Path
+) -> None:
+    """Catches: a zip whose scripts do not work, and a try-out that fails in the end, since its folder cannot be removed."""
+    remove = os.rmdir
+
+    def refuse(path: Any, **options: Any) -> None:
+        if Path(os.fspath(path)).name.startswith("grader-gradescope-"):
+            raise OSError(errno.ENOTEMPTY, "a process still writes there")
+        remove(path, **options)
+
+    monkeypatch.setattr(gradescope, "REAL", (tmp_path, tmp_path))  # taken, so it runs in a prefix
+    whole = gradescope.make_example_submissions
+    kept = ("the solution", "the stub", "a missing file")  # the others take most of the time
+    monkeypatch.setattr(gradescope, "make_example_submissions", lambda home: {what: whole(home)[what] for what in kept})
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(os, "rmdir", refuse)
+    first, *lines, last = make("gradescope", root, tmp_path / "out")
+    assert first == "setup.sh ran in a prefix"
+    said = [f"{what} gets {points}" for what, points in zip(kept, (6, 0, 0), strict=True)]
+    assert [line.partition(" points")[0] for line in lines] == said
+    assert last.startswith(f"wrote {tmp_path / 'out' / 'toy-gradescope.zip'}: ")
+    assert "torch==" in installed.read_text()
+
+
+def test_an_interrupted_try_out_leaves_no_mount_points(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: an empty /autograder that lets no later try-out run at the platform's real paths."""
+    places = (tmp_path / "autograder", tmp_path / "rl-grader")
+
+    def run(command: Sequence[str], **_: object) -> subprocess.CompletedProcess[str]:
+        if command[-1] != "true":
+            for place in places:
+                place.mkdir()
+            raise KeyboardInterrupt
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(gradescope, "REAL", places)
+    monkeypatch.setattr(os, "geteuid", lambda: 0, raising=False)
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(KeyboardInterrupt):
+        list(make("gradescope", root, tmp_path / "out"))
+    assert list(tmp_path.iterdir()) == []
 
 
 # PrairieLearn
@@ -351,9 +485,19 @@ def test_the_workflow_hands_its_result_to_the_reporter(toy: AssignmentFiles) -> 
     assert 'GRADE_RESULTS: "${{steps.grade.outputs.result}}"' in lines
     assert "- uses: actions/checkout@v4" in lines
     assert f"run: {classroom.COMMAND}" in lines
+    assert "run: python -m pip install --quiet --constraint .github/constraints.txt -r requirements.txt" in lines
     assert "uses: classroom-resources/autograding-grading-reporter@v1" in lines
     assert "\t" not in text
     assert "visible checks" in lines[0]
+
+
+def test_the_workflow_installs_the_tested_versions(toy: AssignmentFiles) -> None:
+    """Catches: a release of a package that breaks the grader of every student in the middle of the term."""
+    content = classroom.collect_repository_files(toy)
+    assert content[".github/constraints.txt"] == (ROOT / "constraints.txt").read_bytes()
+    cached = content[classroom.WORKFLOW].decode().split("cache-dependency-path: |\n")[1].splitlines()[:2]
+    assert [line.strip() for line in cached] == ["requirements.txt", ".github/constraints.txt"]
+    assert f"--extra-index-url {CPU_INDEX}" in content["requirements.txt"].decode(), "else it takes gigabytes of CUDA"
 
 
 def test_a_missing_file_is_a_result_for_the_reporter(toy: AssignmentFiles, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from grader.course import classpage
 from grader.course.classpage import ClassFiles
-from grader.course.earlier import STATISTICS
+from grader.course.earlier import OUTSIDE, STATISTICS
 from grader.course.handed_in import FOLDER, CodeFile, HandedInCode
 from grader.course.insight import CheckInsight
 from grader.course.numbers import ClassStatistics, describe_class
@@ -487,6 +487,27 @@ def test_public_solutions_in_every_form(
     assert found == {"public/nb.ipynb", "public/repo.zip/main/agent.py"}
     assert command_line("regrade", str(ours.path), "--known", str(tmp_path / "none"), root=root) == 2
     assert "there is no such file or folder" in capsys.readouterr().err
+
+
+def test_two_shards_may_end_together(
+    classes: tuple[ResultsFolder, ResultsFolder],
+    root: Path,
+    tmp_path: Path,
+    command_line: Callable[..., int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Catches: pages that are not written, because another shard has just removed a text that was listed."""
+    ours, _ = classes
+    public = tmp_path / "agent.py"
+    public.write_text(CLASS["ann"], encoding="utf-8")
+    find = Path.glob
+
+    def list_with_removed(folder: Path, pattern: str) -> list[Path]:
+        return [*find(folder, pattern), *([folder / "removed.json"] if folder.name == OUTSIDE else [])]
+
+    monkeypatch.setattr(Path, "glob", list_with_removed)
+    assert command_line("regrade", str(ours.path), "--known", str(public), root=root) == 0
+    assert [path.name for path in (ours.path / "similar").iterdir()]
 
 
 def test_nobody_who_wrote_nothing_is_counted() -> None:

@@ -124,20 +124,36 @@ def test_every_form_of_a_place_is_read(tmp_path: Path) -> None:
 
 
 def test_the_lines_to_copy_can_be_read(tmp_path: Path) -> None:
-    """Catches: a line of the form that adjustments.csv does not accept, or that is about another question or score."""
+    """Catches: a line that adjustments.csv does not accept, that is about another question, or that fixes points."""
     made = Planted()
     made.add("mine", a=wrong())
     staff = write(tmp_path, made)["staff/mine.html"]
     lines = [html.unescape(line) for line in re.findall(r"<textarea[^>]*>(.*?)</textarea>", staff, re.DOTALL)]
     told = [dict(zip(COLUMNS, cells, strict=True)) for cells in csv.reader(lines)]
     assert [(row["student"], row["question"], row["points"]) for row in told] == [
-        ("mine", "first", "=3"),
-        ("mine", "second", "=6"),
+        ("mine", "first", ""),
+        ("mine", "second", ""),
     ]
     assert ",".join(COLUMNS) in staff
+    assert re.findall(r"<label[^>]*>(.*?)</label>", staff) == ["first, 3/4", "second, 6/6"]
     filled = "".join(f"{line[: -len(',,,,')]},better than that,,,\n" for line in lines)
     rows = parse_adjustments(",".join(COLUMNS) + "\n" + filled, "adjustments.csv")
-    assert [str(row.points) for row in rows] == ["set to 3", "set to 6"]
+    assert [row.points for row in rows] == [None, None], "a comment alone freezes points that a corrected check may raise"
+
+
+def test_points_of_each_member_of_a_group(tmp_path: Path) -> None:
+    """Catches: points that one member was given, shown for all, or added to those of another."""
+    made = Planted()
+    made.add("mine", who="Ada, Bob", a=wrong(), d=wrong())
+    changes = {"mine~1": "ada,first,+0.5,w,,,\nmine,second,=5,w,,,", "mine~2": "bob,first,+1,w,,,\nmine,second,=5,w,,,"}
+    accounts = {"mine": Account(["on a separate page for each member of the group"], "Ada, Bob")}
+    for (page, text), name in zip(changes.items(), ("Ada", "Bob"), strict=True):
+        accounts[page] = Account(["x"], name, parse_adjustments(",".join(COLUMNS) + f"\n{text}\n", "adjustments.csv"))
+    pages = write(tmp_path, made, accounts=accounts)
+    labels = [re.sub(r"<[^>]+>", "", label) for label in re.findall(r"<label[^>]*>(.*?)</label>", pages["staff/mine.html"])]
+    assert labels == ["first, 3.5/4 (Ada), 4/4 (Bob)", "second, 5/6"]
+    assert "by hand: 3.5/4<" in pages["students/mine~1.html"]
+    assert "by hand: 4/4<" in pages["students/mine~2.html"]
 
 
 def hostile() -> tuple[Planted, dict[str, HandedInCode], list[SimilarPair]]:

@@ -57,8 +57,9 @@ if __name__ == "__main__":
 README = """\
 # {title} on Autolab
 
-1. Your Tango image needs Python 3.10 to 3.13. Run once, as root: `tar xf autograde.tar && bash setup.sh`. This creates
-   /opt/rl-grader (or the folder that GRADER_VENV names). Without a network, put a folder wheels/ next to setup.sh.
+1. Your Tango image needs Python 3.10 to 3.13. Run once, as root: `mkdir rl-setup && tar xf autograde.tar -C rl-setup &&
+   bash rl-setup/setup.sh`. This creates /opt/rl-grader (or the folder that GRADER_VENV names), and closes rl-setup to
+   everybody but root: it holds the hidden checks. Without a network, put a folder wheels/ next to setup.sh.
 2. Create the assessment with these settings (as in its .yml):
 
 ```yaml

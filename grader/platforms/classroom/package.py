@@ -29,6 +29,7 @@ from grader.platforms.entry import STOPPED
 
 WORKFLOW = ".github/workflows/classroom.yml"
 ENTRY = ".github/grade.py"
+CONSTRAINTS = ".github/constraints.txt"  # of the workflow alone: students may have other versions
 COMMAND = f"python -s -B {ENTRY}"
 
 GRADE = '''\
@@ -70,9 +71,11 @@ jobs:
         with:
           python-version: "3.12"
           cache: pip
-          cache-dependency-path: requirements.txt
+          cache-dependency-path: |
+            requirements.txt
+            {constraints}
       - name: Install
-        run: python -m pip install --quiet -r requirements.txt
+        run: python -m pip install --quiet --constraint {constraints} -r requirements.txt
       - name: Grade
         id: grade
         run: {command}
@@ -108,7 +111,8 @@ def collect_repository_files(home: AssignmentFiles) -> dict[str, bytes]:
     """Return the files of the repository by name: the student's folder, the workflow, and the program that it runs."""
     minutes = int(home.assignment.limits.budget // 60) + 11  # up to ten minutes to install, without a cache
     mine = {
-        WORKFLOW: STEPS.format(minutes=minutes, command=COMMAND).encode(),
+        WORKFLOW: STEPS.format(minutes=minutes, command=COMMAND, constraints=CONSTRAINTS).encode(),
+        CONSTRAINTS: (home.root / "constraints.txt").read_bytes(),
         ENTRY: GRADE.format(refusal=f"result={render_refusal(STOPPED, home.assignment)}").encode(),
         ".gitignore": b"__pycache__/\n.venv/\nreport.*\n",
         **collect_platform_modules(home, "classroom"),

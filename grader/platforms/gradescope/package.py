@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -11,10 +12,10 @@ import sys
 import tempfile
 import textwrap
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from grader.assignment import AssignmentFiles, UsageError
 from grader.authoring.stub import make_stub
@@ -24,6 +25,7 @@ from grader.platforms.entry import STOPPED
 from grader.platforms.gradescope.report import render_refusal
 
 SCRIPTS = ("setup.sh", "run_autograder")
+REAL = (Path("/autograder"), Path("/opt/rl-grader"))  # where the platform has the zip, and setup.sh its environment
 
 RUN = """\
 #!/usr/bin/env bash
@@ -102,8 +104,25 @@ def make_example_submissions(home: AssignmentFiles) -> dict[str, tuple[dict[str,
     }
 
 
+class Trial(NamedTuple):
+    """How the zip is tried out.
+
+    Attributes:
+        place: Where, in words.
+        command: Its command.
+        environment: The environment of the command.
+        mount_points: The folders that the command makes outside the temporary folder.
+    """
+
+    place: str
+    command: list[str]
+    environment: dict[str, str]
+    mount_points: Sequence[Path] = ()
+
+
 def _try_out(home: AssignmentFiles, data: bytes, offline: bool) -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="grader-gradescope-") as temporary:
+    # A process that a submission has left may still write there; the result is known by then.
+    with tempfile.TemporaryDirectory(prefix="grader-gradescope-", ignore_cleanup_errors=True) as temporary:
         work = Path(temporary)
         with zipfile.ZipFile(BytesIO(data)) as archive:
             archive.extractall(work / "source")
@@ -113,11 +132,17 @@ def _try_out(home: AssignmentFiles, data: bytes, offline: bool) -> Iterator[str]
                 path = work / "given" / str(number) / key
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
-        place, command, environment = _stage(work, len(given), offline)
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        trial = _stage(work, len(given), offline)
+        try:
+            done = subprocess.run(trial.command, env=trial.environment, capture_output=True, text=True)
+        finally:
+            for path in trial.mount_points:
+                with contextlib.suppress(OSError):
+                    path.rmdir()
         if done.returncode != 0:
-            raise UsageError(f"nothing was written: the try-out {place} failed:\n{done.stdout[-1000:]}{done.stderr[-3000:]}")
-        yield f"setup.sh ran {place}"
+            said = f"{done.stdout[-1000:]}{done.stderr[-3000:]}"
+            raise UsageError(f"nothing was written: the try-out {trial.place} failed:\n{said}")
+        yield f"setup.sh ran {trial.place}"
         for number, (what, (_, expected)) in enumerate(given.items()):
             content = json.loads((work / "results" / f"{number}.json").read_text(encoding="utf-8"))
             points = content.get("score", sum(test["score"] for test in content.get("tests", [])))
@@ -126,8 +151,8 @@ def _try_out(home: AssignmentFiles, data: bytes, offline: bool) -> Iterator[str]
             yield f"{what} gets {points:g} points, as expected ({content['execution_time']:.1f} s)"
 
 
-def _stage(work: Path, count: int, offline: bool) -> tuple[str, list[str], dict[str, str]]:
-    """Return the place of the trial, its command and its environment."""
+def _stage(work: Path, count: int, offline: bool) -> Trial:
+    """Return how to try out the zip in this folder."""
     script = textwrap.dedent("""\
         set -euo pipefail
         work="$1"; root="$2"; count="$3"
@@ -145,16 +170,13 @@ def _stage(work: Path, count: int, offline: bool) -> tuple[str, list[str], dict[
         done
     """)
     environment = {**os.environ, "GRADER_PYTHON": os.environ.get("GRADER_PYTHON", sys.executable)}
-    real = Path("/autograder"), Path("/opt/rl-grader")
-    if os.name == "posix" and os.geteuid() == 0 and shutil.which("unshare") and not real[0].exists():
-        mounts = "\n".join(f"mkdir -p {path} && mount -t tmpfs -o mode=0755 tmpfs {path}" for path in real)
+    if os.name == "posix" and os.geteuid() == 0 and shutil.which("unshare") and not REAL[0].exists():
+        mounts = "\n".join(f"mkdir -p {path} && mount -t tmpfs -o mode=0755 tmpfs {path}" for path in REAL)
         namespaces = ["unshare", "--mount", "--propagation", "private", *(["--net"] if offline else [])]
         if subprocess.run([*namespaces, "true"], capture_output=True).returncode == 0:
-            inside = [*namespaces, "bash", "-c", f"{mounts}\n{script}", "try-out", str(work), str(real[0]), str(count)]
-            # The mount points stay behind as empty folders.
-            clear = '"$@"; code=$?; rmdir /autograder /opt/rl-grader 2>/dev/null; exit $code'
-            where = f"at the real paths /autograder and /opt/rl-grader{', without a network' if offline else ''}"
-            return where, ["bash", "-c", clear, "clear", *inside], environment
+            inside = [*namespaces, "bash", "-c", f"{mounts}\n{script}", "try-out", str(work), str(REAL[0]), str(count)]
+            where = f"at the real paths {REAL[0]} and {REAL[1]}{', without a network' if offline else ''}"
+            return Trial(where, inside, environment, [path for path in REAL if not path.exists()])
     prefix = work / "autograder"
     environment |= {"AUTOGRADER_ROOT": str(prefix), "GRADER_VENV": str(work / "venv")}
-    return "in a prefix", ["bash", "-c", script, "try-out", str(work), str(prefix), str(count)], environment
+    return Trial("in a prefix", ["bash", "-c", script, "try-out", str(work), str(prefix), str(count)], environment)

@@ -92,10 +92,7 @@ def write_package(root: Path, options: argparse.Namespace) -> Iterator[str]:
 
     yield from try_out_package(home, ("visible", "hidden"), run)
     yield write_folder(folder / name, content, executable=[ENTRY])
-    context = {"Dockerfile": DOCKERFILE.format(name=name, image=image).encode(), "setup.sh": SETUP.encode()}
-    installed = collect_server_files(home)
-    context |= convert_to_unix_lines({key: installed[key] for key in ("requirements.txt", "constraints.txt")})
-    yield write_folder(folder / f"{name}-image", context)
+    yield write_folder(folder / f"{name}-image", collect_image_files(home, image))
 
 
 def collect_question_files(home: AssignmentFiles, image: str, require_level: str = "basic") -> dict[str, bytes]:
@@ -108,6 +105,14 @@ def collect_question_files(home: AssignmentFiles, image: str, require_level: str
         f"clientFilesQuestion/{home.assignment.name}.zip": make_student_zip(home)[0],
     }
     return dict(sorted(content.items()))
+
+
+def collect_image_files(home: AssignmentFiles, image: str) -> dict[str, bytes]:
+    """Return the files from which the image is built, by name."""
+    dockerfile = DOCKERFILE.format(name=home.assignment.name, image=image)
+    installed = collect_server_files(home)
+    listed = convert_to_unix_lines({key: installed[key] for key in ("requirements.txt", "constraints.txt")})
+    return {"Dockerfile": dockerfile.encode(), "setup.sh": SETUP.encode(), **listed}
 
 
 def collect_job_files(home: AssignmentFiles, require_level: str = "basic") -> dict[str, bytes]:
