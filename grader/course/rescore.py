@@ -14,7 +14,7 @@ from grader.assignment import UsageError
 from grader.course import adjustments as by_hand
 from grader.course.gradebook import GRADEBOOKS, write_gradebooks
 from grader.course.policy import Policy
-from grader.course.results import Course, ResultsFolder
+from grader.course.results import Course, ResultsFolder, list_numbered, name_next
 from grader.course.rules import RuleFiles, read_rule_files
 from grader.course.scoring import Score, ScoreStep, find_unscored, find_unscored_students, identify_student, score_class
 from grader.report.model import write_atomically
@@ -226,10 +226,10 @@ def _keep(target: Path, whole: str) -> None:
     """Copy scores.json to the history, under the next number, if it is about to change."""
     path, history = target / SCORES, target / HISTORY
     old = path.read_text(encoding="utf-8") if path.is_file() else whole
-    kept = sorted(history.glob("scores-*.json"))
+    kept = list_numbered(history, "scores")
     # An earlier run may have been interrupted between this copy and writing the scores.
     if old != whole and not (kept and kept[-1].read_text(encoding="utf-8") == old):
-        write_atomically(history / f"scores-{len(kept) + 1:04d}.json", old)
+        write_atomically(name_next(history, "scores"), old)
 
 
 def _changes(before: list[Score], between: list[Score], ruled: list[Score], after: list[Score]) -> list[ScoreChange]:

@@ -125,7 +125,7 @@ class ResultsFolder:
     def put_aside_course(self, name: str) -> Path:
         """Copy course.json to the folder with this name, next to earlier copies; return the copy."""
         content = (self.path / "course.json").read_text(encoding="utf-8")
-        place = self.path / name / f"course-{len(self._list_put_aside(name)) + 1:04}.json"
+        place = name_next(self.path / name, "course")
         place.parent.mkdir(exist_ok=True)
         write_atomically(place, content)
         return place
@@ -140,7 +140,7 @@ class ResultsFolder:
         return course
 
     def _list_put_aside(self, name: str) -> list[Path]:
-        return sorted((self.path / name).glob("course-*.json"))
+        return list_numbered(self.path / name, "course")
 
     def place(self, entry: str, key: ResultFingerprints) -> Path:
         """Return the path for the result of this submission."""
@@ -182,6 +182,22 @@ class ResultsFolder:
             found[entry.id] = read_stored(self.results / chosen, SubmissionResult) if chosen else None
             _share_equal_parts(found[entry.id], pool)
         return found
+
+
+def list_numbered(folder: Path, name: str) -> list[Path]:
+    """Return the files NAME-NUMBER.json of a folder, in the order of their numbers."""
+    found = [path for path in folder.glob(f"{name}-*.json") if path.stem.removeprefix(f"{name}-").isdecimal()]
+    return sorted(found, key=_read_number)
+
+
+def name_next(folder: Path, name: str) -> Path:
+    """Return the path of the next file NAME-NUMBER.json of a folder; the numbers of removed files are not used again."""
+    numbered = list_numbered(folder, name)
+    return folder / f"{name}-{_read_number(numbered[-1]) + 1 if numbered else 1:04}.json"
+
+
+def _read_number(path: Path) -> int:
+    return int(path.stem.rpartition("-")[2])
 
 
 def _share_equal_parts(part: Any, pool: dict[Any, Any]) -> Any:
