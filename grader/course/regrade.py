@@ -9,12 +9,11 @@ from pathlib import Path
 
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course import run
-from grader.course.results import Course, ResultsFolder, SubmissionResult
+from grader.course.results import REPLACED, Course, ResultsFolder, SubmissionResult
 from grader.course.summary import write_class_results
 from grader.report.model import CheckResult, Outcome
 
 MANY = 0.25  # the share of a class that may lose points without a warning
-REPLACED = "replaced"  # the subfolder of the class for each course.json that a regrade has replaced
 
 
 @dataclass

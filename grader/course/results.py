@@ -16,6 +16,7 @@ from grader.report.model import Report, write_atomically
 from grader.stored import StoredModel, read_stored
 
 SHORT = 12  # characters of a hash in a file name
+REPLACED = "replaced"  # the subfolder of the class for each course.json that was replaced because checks had changed
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -160,6 +161,14 @@ class ResultsFolder:
             return read_stored(self.results / name, SubmissionResult)
         except (OSError, UsageError):
             return None
+
+    def read_checks(self, course: Course) -> dict[str, str]:
+        """Return the digests of the checks that graded the class, by id without parameters; nothing if no result has any."""
+        for path in sorted(self.results.glob(f"*-{course.suite[:SHORT]}-*.json")):
+            result = self.read_file(path.name)
+            if result is not None and result.status != "failed":
+                return {check.partition("[")[0]: digest for check, digest in result.checks.items()}
+        return {}
 
     def of(self, course: Course) -> dict[str, SubmissionResult | None]:
         """Return the results by entry, for the submitted files and the course's suite; None if there is no result yet.

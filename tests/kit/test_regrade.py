@@ -136,3 +136,32 @@ def test_a_number_is_not_used_twice(graded: Graded) -> None:
     (graded.out / "replaced/course-0001.json").unlink()
     graded.correct()
     assert "course-0004.json" in graded.regrade(*APPLY)
+
+
+# --- `course` ---
+
+
+def test_course_does_not_apply_changed_checks(graded: Graded) -> None:
+    """Catches: `course` for the sake of a late submission, which grades everybody by an unproven check."""
+    graded.submit(dan=SOLUTION)
+    graded.correct()
+    before = graded.course
+    said = graded.grade(code=2)
+    assert "checks have changed" in said
+    assert f"visible/test_many, visible/test_three. Run `regrade {graded.out}` to see whose points change" in said
+    assert (graded.course, graded.points) == (before, POINTS)
+    assert "checks have changed since the last run, so everything is graded again: visible/test_many, visible/test_three" in (
+        graded.grade("--afresh")
+    )
+    assert graded.points == CORRECTED | {"dan": "6"}
+
+
+def test_course_after_a_new_hint_keeps_the_higher_results(graded: Graded) -> None:
+    """Catches: an entry in the catalogue that `course` refuses, or that lowers students whom --never-lower has spared."""
+    graded.edit(CHECKS, 'student.expect("three_values")', "assert False")
+    graded.regrade(*APPLY, "--never-lower")
+    assert graded.points == POINTS
+    hint = "What is the sum before the first value was added?"
+    graded.edit("tests/visible/mistakes/toy.json", hint, "Where does the sum begin?")
+    assert "3 submissions (folder), 0 graded before" in graded.grade()
+    assert graded.points == POINTS
