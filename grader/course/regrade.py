@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course import run
+from grader.course.rescore import compute_scores
 from grader.course.results import REPLACED, Course, ResultsFolder, SubmissionResult
 from grader.course.summary import write_class_results
 from grader.report.model import CheckResult, Outcome
+from grader.stored import read_stored
 
 MANY = 0.25  # the share of a class that may lose points without a warning
 
@@ -53,69 +55,128 @@ class Regrade:
     A check has changed if its function, its views or driver, its cases or their answers have changed. Questions that need a
     question with a different outcome are run again, too. Until `apply`, the scores of the class stay as they are.
 
+    Which submissions belong to the class, and in which environment it was graded, only `course` changes: a submission that is
+    no longer in the export as it was graded keeps its result.
+
     Attributes:
         before: The class as it was graded.
+        course: The class with the outcomes of the changed checks.
+        again: By entry, each result that can be brought up to date, with the checks of it to run again.
         corrected: The checks that have changed since.
         added: New checks.
+        removed: Checks that are gone.
+        failed: The entries with a result on which the grader failed now.
     """
 
     def __init__(self, home: AssignmentFiles, folder: ResultsFolder, require_level: str = "basic") -> None:
         self.home, self.folder = home, folder
         self.before = folder.course()
-        self.job = run.prepare_job(
+        job = run.prepare_job(
             home, _export(self.before), folder.path, self.before.suites, self.before.layout, require_level, keep=True
         )
-        earlier = folder.of(self.before)
-        handed_in = self.job.course.submissions
+        self.exported = job.course
+        earlier = {entry: result for entry, result in folder.of(self.before).items() if result is not None}
         self.again = {
-            entry.id: (result, find_changed_checks(result, self.job.checks))
-            for entry in self.job.course.entries
-            if (result := earlier.get(entry.id)) is not None and handed_in[entry.id] == self.before.submissions.get(entry.id)
+            entry: (result, find_changed_checks(result, job.checks))
+            for entry, result in earlier.items()
+            if self.exported.submissions.get(entry) == self.before.submissions[entry]
         }
         known = {check.partition("[")[0] for result, _ in self.again.values() for check in result.checks}
         self.corrected = sorted({check.partition("[")[0] for _, checks in self.again.values() for check in checks})
-        self.added = sorted(self.job.checks.keys() - known) if known else []
+        self.added = sorted(job.checks.keys() - known) if known else []
+        self.removed = sorted(known - job.checks.keys())
+        self.failed: list[str] = []
+        left = {entry: result for entry, result in earlier.items() if entry not in self.again}
+        self.course = self.before.model_copy(
+            update={
+                "assignment": home.assignment,
+                "suite": self.exported.suite,
+                "earlier": self.before.earlier if self.same_suite else {},
+                "kept": {},
+                "outdated": self._name_files(
+                    {entry: one for entry, one in left.items() if one.key.suite != self.exported.suite}
+                ),
+            }
+        )
+        self.job = replace(job, course=self.course)
+
+    @property
+    def changed(self) -> list[str]:
+        """Return all checks that have changed: the corrected, the new and the removed ones."""
+        return [*self.corrected, *self.added, *self.removed]
+
+    @property
+    def same_suite(self) -> bool:
+        """Return whether the class was graded with this very suite, even if some students keep results of an earlier one."""
+        return self.exported.suite == self.before.suite
 
     @property
     def same_version(self) -> bool:
         """Return whether the changed checks still have the version that earlier reports name."""
-        return bool(self.corrected or self.added) and self.home.assignment.version == self.before.assignment.version
+        same = self.home.assignment.version == self.before.assignment.version
+        return bool(self.changed) and same and not self.same_suite
 
     def grade(self, workers: int, progress: Callable[[run.RunProgress], None]) -> Iterator[str]:
         """Run the changed checks; yield lines about them, and whose points would change."""
-        yield f"corrected: {', '.join(self.corrected) or 'no check'}" + (
-            f"; new: {', '.join(self.added)}" if self.added else ""
+        more = {"new": self.added, "removed": self.removed}
+        yield f"corrected: {', '.join(self.corrected) or 'no check'}" + "".join(
+            f"; {what}: {', '.join(checks)}" for what, checks in more.items() if checks
         )
-        if self.before.environment != self.job.course.environment:
+        if self.before.environment != self.exported.environment:
             yield "the kit, a library or the machine has changed: checks that are not rerun keep their outcomes"
-        entries = [entry for entry in run.list_ungraded_entries(self.job, self.job.course.entries) if entry.id in self.again]
+        yield from self._describe_export()
+        entries = run.list_ungraded_entries(self.job, [entry for entry in self.exported.entries if entry.id in self.again])
         standing = run.grade_entries(self.job, entries, workers, progress, self.again)
+        self.failed = [entry for entry in standing.failed if self.again[entry][0].status != "failed"]
         yield from self._describe_moves()
         yield f"{len(entries)} submissions graded again" + (f", {len(standing.failed)} failed" if standing.failed else "")
+
+    def _describe_export(self) -> Iterator[str]:
+        """Yield which submissions have changed, are gone or are new in the export since the class was graded."""
+        now, before = self.exported.submissions, self.before.submissions
+        differ = {
+            "changed": [entry for entry in before if entry in now and now[entry] != before[entry]],
+            "gone": [entry for entry in before if entry not in now],
+            "new": [entry for entry in now if entry not in before],
+        }
+        if any(differ.values()):
+            found = "; ".join(f"{what}: {', '.join(entries)}" for what, entries in differ.items() if entries)
+            yield f"the export differs from the last run of `course`, and only `course` takes this in ({found})"
+
+    def list_refusals(self) -> list[str]:
+        """Return the reasons, after `grade`, why the new outcomes cannot count now."""
+        found = [f"the grader failed for {', '.join(self.failed)}, which had a result"] if self.failed else []
+        try:
+            compute_scores(self.folder, course=self.course)
+        except UsageError as error:
+            found.append(_explain_unfit_rule(error, self.folder))
+        return found
 
     def apply(self, never_lower: bool = False) -> Iterator[str]:
         """Make the new outcomes count, and keep what they replace; yield lines about what was written.
 
         never_lower: Whether a submission that would lose points keeps its earlier result.
         """
-        course = self.job.course
+        course = self.course
         if never_lower:
-            held = {entry: self.again[entry][0] for entry, after in self._after() if after.report.points < self._points(entry)}
-            course = course.model_copy(
-                update={"kept": {entry: self.folder.place(entry, result.key).name for entry, result in held.items()}}
-            )
+            lower = [entry for entry, after in self._after() if after.report.points < self._points(entry)]
+            held = {entry: result for entry in lower if (result := self.again[entry][0]).status != "failed"}
+            course = course.model_copy(update={"kept": self._name_files(held)})
             yield f"{len(held)} keep their earlier, higher result"
         if course == self.before:
             yield "nothing to apply: these results count already"
-            return
-        replaced = self.folder.put_aside_course(REPLACED)
-        self.folder.write_course(course)
-        yield f"the replaced files are kept in {replaced}; `regrade {self.folder.path} --undo` restores them"
-        yield from write_class_results(self.home, self.folder)
+        else:
+            replaced = self.folder.put_aside_course(REPLACED)
+            self.folder.write_course(course)
+            yield f"the replaced files are kept in {replaced}; `regrade {self.folder.path} --undo` restores them"
+        yield from write_class_results(self.home, self.folder)  # in any case, because an earlier run may have been interrupted
+
+    def _name_files(self, results: Mapping[str, SubmissionResult]) -> dict[str, str]:
+        return {entry: self.folder.place(entry, result.key).name for entry, result in results.items()}
 
     def _after(self) -> Iterator[tuple[str, SubmissionResult]]:
-        results = self.folder.of(self.job.course)
-        for entry in self.job.course.entries:
+        results = self.folder.of(self.course)
+        for entry in self.course.entries:
             if entry.id in self.again and (result := results[entry.id]) is not None:
                 yield entry.id, result
 
@@ -123,7 +184,7 @@ class Regrade:
         return self.again[entry][0].report.points
 
     def _describe_moves(self) -> Iterator[str]:
-        who = {entry.id: entry.who for entry in self.job.course.entries}
+        who = {entry.id: entry.who for entry in self.course.entries}
         by_check: dict[str, Moves] = defaultdict(Moves)
         whole, lines = Moves(), []
         for entry, after in self._after():
@@ -148,14 +209,35 @@ def summarize_moves(count: int, moves: Moves) -> Iterator[str]:
 def undo(home: AssignmentFiles, folder: ResultsFolder) -> Iterator[str]:
     """Restore the results that the last regrade replaced; yield lines about what was written.
 
+    Submissions that `course` has read since stay in the class; those that the restored suite has not graded are pending.
+
     Raises:
-        UsageError: If there are none.
+        UsageError: If there are none, or policy or adjustments do not fit them.
     """
-    taken = folder.take_back_course(REPLACED)
-    if taken is None:
+    copies = folder.list_put_aside(REPLACED)
+    if not copies:
         raise UsageError(f"nothing is kept in {folder.path / REPLACED}: no regrade was applied, or all were undone")
-    yield f"the results of suite {taken.assignment.version} count again"
+    old, now = read_stored(copies[-1], Course), folder.course()
+    same = {entry for entry, content in old.submissions.items() if now.submissions.get(entry) == content}
+    restored = now.model_copy(
+        update={
+            **{name: getattr(old, name) for name in ("assignment", "suites", "suite", "environment")},
+            "outdated": {entry: file for entry, file in old.outdated.items() if entry in same},
+        }
+    )
+    run.take_over_results(restored, old, folder)
+    try:
+        compute_scores(folder, course=restored)
+    except UsageError as error:
+        raise UsageError(f"nothing was restored: {_explain_unfit_rule(error, folder)}") from error
+    folder.write_course(restored)
+    yield f"the results of suite {old.assignment.version} count again"
     yield from write_class_results(home, folder)
+    copies[-1].unlink()  # last, so that the same command continues after an interruption
+
+
+def _explain_unfit_rule(error: UsageError, folder: ResultsFolder) -> str:
+    return f"{error}; first take this rule out with `regrade {folder.path} --policy FILE` (or --adjustments FILE)"
 
 
 def find_changed_checks(result: SubmissionResult, checks: dict[str, str]) -> frozenset[str]:

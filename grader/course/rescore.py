@@ -95,7 +95,9 @@ def rescore(folder: ResultsFolder, file: Path | None = None, adjustments: Path |
     return found._replace(written=tuple(write_scores(folder.path, found)))
 
 
-def compute_scores(folder: ResultsFolder, file: Path | None = None, adjustments: Path | None = None) -> Rescoring:
+def compute_scores(
+    folder: ResultsFolder, file: Path | None = None, adjustments: Path | None = None, course: Course | None = None
+) -> Rescoring:
     """Return the scores of the class by a policy and adjustments; write nothing.
 
     The new scores are compared with the stored ones; if there are none yet, with those by the previous
@@ -104,11 +106,12 @@ def compute_scores(folder: ResultsFolder, file: Path | None = None, adjustments:
     Args:
         file: The policy; None for the policy.toml of the class, if it has one.
         adjustments: The adjustments; None for the adjustments.csv of the class, if it has one.
+        course: The class as it would be; None for the class as it is.
 
     Raises:
         UsageError: If policy or adjustments do not fit the class, or a file cannot be read.
     """
-    course = folder.course()
+    course = course or folder.course()
     results = folder.of(course)
     own, own_rows = folder.path / POLICY, folder.path / by_hand.NAME
     source, source_rows = file or own, adjustments or own_rows

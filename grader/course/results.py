@@ -82,6 +82,8 @@ class Course(StoredModel):
         submissions: The hash of the submitted files of each entry.
         earlier: For resubmissions, the file in results/ of what the same students submitted before.
         kept: For some entries, the file in results/ that counts instead of a newer one, after `regrade --never-lower`.
+        outdated: For entries on which `regrade` could not run corrected checks, because the submission has changed or is gone:
+            the file in results/ that counts until the next run of `course`.
     """
 
     assignment: Assignment
@@ -95,6 +97,7 @@ class Course(StoredModel):
     entries: list[WorklistEntry]
     earlier: dict[str, str] = Field(default_factory=dict)
     kept: dict[str, str] = Field(default_factory=dict)
+    outdated: dict[str, str] = Field(default_factory=dict)
 
     def without(self, entries: Collection[str]) -> Course:
         """Return the class without these entries."""
@@ -131,16 +134,8 @@ class ResultsFolder:
         write_atomically(place, content)
         return place
 
-    def take_back_course(self, name: str) -> Course | None:
-        """Move the newest copy in the folder with this name back to course.json, and return it; None if there is none."""
-        if not (copies := self._list_put_aside(name)):
-            return None
-        course = read_stored(copies[-1], Course)
-        self.write_course(course)
-        copies[-1].unlink()
-        return course
-
-    def _list_put_aside(self, name: str) -> list[Path]:
+    def list_put_aside(self, name: str) -> list[Path]:
+        """Return the copies of course.json in the folder with this name, the newest last."""
         return list_numbered(self.path / name, "course")
 
     def place(self, entry: str, key: ResultFingerprints) -> Path:
@@ -186,7 +181,7 @@ class ResultsFolder:
             stem = f"{entry.id}.{key.name}"
             fitting = _starting_with(stem[:-SHORT], names)
             own = f"{stem}.json"
-            kept = course.kept.get(entry.id)
+            kept = course.kept.get(entry.id) or course.outdated.get(entry.id)
             chosen = kept if kept in names else own if own in fitting else fitting[0] if fitting else None
             found[entry.id] = read_stored(self.results / chosen, SubmissionResult) if chosen else None
             _share_equal_parts(found[entry.id], pool)
