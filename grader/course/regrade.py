@@ -12,7 +12,7 @@ from grader.course import run
 from grader.course.rescore import compute_scores
 from grader.course.results import REPLACED, Course, ResultsFolder, SubmissionResult
 from grader.course.summary import write_class_results
-from grader.report.model import CheckResult, Outcome
+from grader.report.model import Outcome
 from grader.stored import read_stored
 
 MANY = 0.25  # the share of a class that may lose points without a warning
@@ -49,6 +49,28 @@ def _in_points(points: float) -> str:
     return f"{points:g} point" if points == 1 else f"{points:g} points"
 
 
+Outcomes = Mapping[str, tuple[Outcome, float]]
+"""The outcome and the points of each check, by its id."""
+
+
+@dataclass(frozen=True)
+class CountingResult:
+    """What is held of a result that counts now: those of 3,000 submissions take a gigabyte.
+
+    Attributes:
+        file: Its file in results/.
+        suite: The hash of the suite that it is of.
+        again: The checks of it to run again.
+    """
+
+    file: str
+    suite: str
+    failed: bool
+    points: float
+    outcomes: Outcomes
+    again: frozenset[str]
+
+
 class Regrade:
     """The changed checks of a graded class, run again.
 
@@ -61,7 +83,7 @@ class Regrade:
     Attributes:
         before: The class as it was graded.
         course: The class with the outcomes of the changed checks.
-        again: By entry, each result that can be brought up to date, with the checks of it to run again.
+        again: By entry, each result that can be brought up to date.
         corrected: The checks that have changed since.
         added: New checks.
         removed: Checks that are gone.
@@ -75,27 +97,23 @@ class Regrade:
             home, _export(self.before), folder.path, self.before.suites, self.before.layout, require_level, keep=True
         )
         self.exported = job.course
-        earlier = {entry: result for entry, result in folder.of(self.before).items() if result is not None}
-        self.again = {
-            entry: (result, find_changed_checks(result, job.checks))
-            for entry, result in earlier.items()
-            if self.exported.submissions.get(entry) == self.before.submissions[entry]
-        }
-        known = {check.partition("[")[0] for result, _ in self.again.values() for check in result.checks}
-        self.corrected = sorted({check.partition("[")[0] for _, checks in self.again.values() for check in checks})
+        earlier = {entry: self._read(result, job.checks) for entry, result in folder.iterate(self.before) if result is not None}
+        same = {entry for entry, content in self.before.submissions.items() if self.exported.submissions.get(entry) == content}
+        self.again = {entry: one for entry, one in earlier.items() if entry in same}
+        known = {check.partition("[")[0] for one in self.again.values() for check in one.outcomes}
+        self.corrected = sorted({check.partition("[")[0] for one in self.again.values() for check in one.again})
         self.added = sorted(job.checks.keys() - known) if known else []
         self.removed = sorted(known - job.checks.keys())
         self.failed: list[str] = []
-        left = {entry: result for entry, result in earlier.items() if entry not in self.again}
         self.course = self.before.model_copy(
             update={
                 "assignment": home.assignment,
                 "suite": self.exported.suite,
                 "earlier": self.before.earlier if self.same_suite else {},
                 "kept": {},
-                "outdated": self._name_files(
-                    {entry: one for entry, one in left.items() if one.key.suite != self.exported.suite}
-                ),
+                "outdated": {
+                    entry: one.file for entry, one in earlier.items() if entry not in same and one.suite != self.exported.suite
+                },
             }
         )
         self.job = replace(job, course=self.course)
@@ -126,8 +144,9 @@ class Regrade:
             yield "the kit, a library or the machine has changed: checks that are not rerun keep their outcomes"
         yield from self._describe_export()
         entries = run.list_ungraded_entries(self.job, [entry for entry in self.exported.entries if entry.id in self.again])
-        standing = run.grade_entries(self.job, entries, workers, progress, self.again)
-        self.failed = [entry for entry in standing.failed if self.again[entry][0].status != "failed"]
+        again = {entry: (one.file, one.again) for entry, one in self.again.items()}
+        standing = run.grade_entries(self.job, entries, workers, progress, again)
+        self.failed = [entry for entry in standing.failed if not self.again[entry].failed]
         yield from self._describe_moves()
         yield f"{len(entries)} submissions graded again" + (f", {len(standing.failed)} failed" if standing.failed else "")
 
@@ -140,12 +159,12 @@ class Regrade:
             "new": [entry for entry in now if entry not in before],
         }
         if any(differ.values()):
-            found = "; ".join(f"{what}: {', '.join(entries)}" for what, entries in differ.items() if entries)
+            found = "; ".join(f"{what}: {run.name_some(entries)}" for what, entries in differ.items() if entries)
             yield f"the export differs from the last run of `course`, and only `course` takes this in ({found})"
 
     def list_refusals(self) -> list[str]:
         """Return the reasons, after `grade`, why the new outcomes cannot count now."""
-        found = [f"the grader failed for {', '.join(self.failed)}, which had a result"] if self.failed else []
+        found = [f"the grader failed for {run.name_some(self.failed)}, which had a result"] if self.failed else []
         try:
             compute_scores(self.folder, course=self.course)
         except UsageError as error:
@@ -159,9 +178,9 @@ class Regrade:
         """
         course = self.course
         if never_lower:
-            lower = [entry for entry, after in self._after() if after.report.points < self._points(entry)]
-            held = {entry: result for entry in lower if (result := self.again[entry][0]).status != "failed"}
-            course = course.model_copy(update={"kept": self._name_files(held)})
+            lower = [entry for entry, before, after in self._compare() if after.report.points < before.points]
+            held = {entry: self.again[entry].file for entry in lower if not self.again[entry].failed}
+            course = course.model_copy(update={"kept": held})
             yield f"{len(held)} keep their earlier, higher result"
         if course == self.before:
             yield "nothing to apply: these results count already"
@@ -171,27 +190,33 @@ class Regrade:
             yield f"the replaced files are kept in {replaced}; `regrade {self.folder.path} --undo` restores them"
         yield from write_class_results(self.home, self.folder)  # in any case, because an earlier run may have been interrupted
 
-    def _name_files(self, results: Mapping[str, SubmissionResult]) -> dict[str, str]:
-        return {entry: self.folder.place(entry, result.key).name for entry, result in results.items()}
+    def _read(self, result: SubmissionResult, checks: Mapping[str, str]) -> CountingResult:
+        return CountingResult(
+            file=self.folder.place(result.entry, result.key).name,
+            suite=result.key.suite,
+            failed=result.status == "failed",
+            points=result.report.points,
+            outcomes=_list_outcomes(result),
+            again=find_changed_checks(result, checks),
+        )
 
-    def _after(self) -> Iterator[tuple[str, SubmissionResult]]:
-        results = self.folder.of(self.course)
-        for entry in self.course.entries:
-            if entry.id in self.again and (result := results[entry.id]) is not None:
-                yield entry.id, result
-
-    def _points(self, entry: str) -> float:
-        return self.again[entry][0].report.points
+    def _compare(self) -> Iterator[tuple[str, CountingResult, SubmissionResult]]:
+        """Yield each entry that was brought up to date, with its result before and after."""
+        for entry, after in self.folder.iterate(self.course):
+            if after is not None and entry in self.again:
+                yield entry, self.again[entry], after
 
     def _describe_moves(self) -> Iterator[str]:
         who = {entry.id: entry.who for entry in self.course.entries}
         by_check: dict[str, Moves] = defaultdict(Moves)
         whole, lines = Moves(), []
-        for entry, after in self._after():
-            before = self.again[entry][0]
-            lines += [f"{who[entry]} ({entry}): {line}" for line in describe_point_changes(before, after)]
-            whole.count(after.report.points - before.report.points)
-            for name, old, new in _list_differences(before, after):
+        for entry, before, after in self._compare():
+            differ = list(_list_differences(before.outcomes, _list_outcomes(after)))
+            if differ:
+                changes = "; ".join(_describe_change(*change) for change in differ)
+                lines.append(f"{who[entry]} ({entry}): {before.points:g} -> {after.report.points:g} points: {changes}")
+            whole.count(after.report.points - before.points)
+            for name, old, new in differ:
                 by_check[name].count(_points(new) - _points(old))
         yield from (f"{name}: {moves}" for name, moves in by_check.items())
         yield from lines
@@ -240,7 +265,7 @@ def _explain_unfit_rule(error: UsageError, folder: ResultsFolder) -> str:
     return f"{error}; first take this rule out with `regrade {folder.path} --policy FILE` (or --adjustments FILE)"
 
 
-def find_changed_checks(result: SubmissionResult, checks: dict[str, str]) -> frozenset[str]:
+def find_changed_checks(result: SubmissionResult, checks: Mapping[str, str]) -> frozenset[str]:
     """Return the checks of a result that have changed since, or on which the grader failed.
 
     Args:
@@ -253,33 +278,26 @@ def find_changed_checks(result: SubmissionResult, checks: dict[str, str]) -> fro
     )
 
 
-def describe_point_changes(before: SubmissionResult, after: SubmissionResult) -> Iterator[str]:
-    """Yield how the points of a submission have changed, and by which checks; nothing if all outcomes are the same."""
-    differ = []
-    for name, old, new in _list_differences(before, after):
-        ends = " -> ".join(_outcome(check.outcome if check else None) for check in (old, new))
-        differ.append(f"{name} {ends} ({_points(new) - _points(old):+g})")
-    if differ:
-        yield f"{before.report.points:g} -> {after.report.points:g} points: {'; '.join(differ)}"
+def _list_outcomes(result: SubmissionResult) -> Outcomes:
+    return {check.id: (check.outcome, check.points) for check in result.report.checks}
 
 
 def _list_differences(
-    before: SubmissionResult, after: SubmissionResult
-) -> Iterator[tuple[str, CheckResult | None, CheckResult | None]]:
-    was = {check.id: check for check in before.report.checks}
-    now = {check.id: check for check in after.report.checks}
-    for name in [*now, *(name for name in was if name not in now)]:
-        old, new = was.get(name), now.get(name)
-        if old is None or new is None or (old.outcome, old.points) != (new.outcome, new.points):
+    before: Outcomes, after: Outcomes
+) -> Iterator[tuple[str, tuple[Outcome, float] | None, tuple[Outcome, float] | None]]:
+    for name in [*after, *(name for name in before if name not in after)]:
+        old, new = before.get(name), after.get(name)
+        if old != new:
             yield name, old, new
 
 
-def _points(check: CheckResult | None) -> float:
-    return check.points if check else 0.0
+def _describe_change(name: str, old: tuple[Outcome, float] | None, new: tuple[Outcome, float] | None) -> str:
+    ends = " -> ".join(end[0].value if end else "not there" for end in (old, new))
+    return f"{name} {ends} ({_points(new) - _points(old):+g})"
 
 
-def _outcome(outcome: Outcome | None) -> str:
-    return outcome.value if outcome else "not there"
+def _points(end: tuple[Outcome, float] | None) -> float:
+    return end[1] if end else 0.0
 
 
 def _export(course: Course) -> Path:

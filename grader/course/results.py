@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -166,14 +166,20 @@ class ResultsFolder:
         return {}
 
     def of(self, course: Course) -> dict[str, SubmissionResult | None]:
-        """Return the results by entry, for the submitted files and the course's suite; None if there is no result yet.
-
-        If there is none from the course's own environment, one from another environment (another machine) counts.
-        They share equal parts, so none may be changed in place.
-        """
-        names = sorted(path.name for path in self.results.glob("*.json")) if self.results.is_dir() else []
+        """Return the results of `iterate` by entry. They share equal parts, so none may be changed in place."""
         found: dict[str, SubmissionResult | None] = {}
         pool: dict[Any, Any] = {}
+        for entry, result in self.iterate(course):
+            _share_equal_parts(result, pool)
+            found[entry] = result
+        return found
+
+    def iterate(self, course: Course) -> Iterator[tuple[str, SubmissionResult | None]]:
+        """Yield each entry with its result, for the submitted files and the course's suite; None if there is no result yet.
+
+        If there is none from the course's own environment, one from another environment (another machine) counts.
+        """
+        names = sorted(path.name for path in self.results.glob("*.json")) if self.results.is_dir() else []
         for entry in course.entries:
             key = ResultFingerprints(
                 submission=course.submissions[entry.id], suite=course.suite, environment=course.environment
@@ -183,9 +189,7 @@ class ResultsFolder:
             own = f"{stem}.json"
             kept = course.kept.get(entry.id) or course.outdated.get(entry.id)
             chosen = kept if kept in names else own if own in fitting else fitting[0] if fitting else None
-            found[entry.id] = read_stored(self.results / chosen, SubmissionResult) if chosen else None
-            _share_equal_parts(found[entry.id], pool)
-        return found
+            yield entry.id, read_stored(self.results / chosen, SubmissionResult) if chosen else None
 
 
 def list_numbered(folder: Path, name: str) -> list[Path]:

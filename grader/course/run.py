@@ -245,14 +245,15 @@ def _find_changed_checks(home: AssignmentFiles, results: ResultsFolder, before: 
 
 def _explain_changed_checks(changed: Sequence[str], folder: Path) -> str:
     return (
-        f"nothing was graded: checks have changed since the results in {folder}: {_name_some(changed)}. "
+        f"nothing was graded: checks have changed since the results in {folder}: {name_some(changed)}. "
         f"Run `regrade {folder}` to see whose points change, then `regrade {folder} --apply`, and then `course` again; "
         "or add --afresh to grade every submission again"
     )
 
 
-def _name_some(checks: Sequence[str]) -> str:
-    return ", ".join(checks[:5]) + (f" and {len(checks) - 5} more" if len(checks) > 5 else "")
+def name_some(names: Sequence[str]) -> str:
+    """Return the first five names, and how many more there are."""
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def take_over_results(course: Course, before: Course, results: ResultsFolder) -> None:
@@ -266,7 +267,7 @@ def list_remarks(job: GradingJob) -> Iterator[str]:
     """Yield remarks for the person who grades the class."""
     if job.changed:
         yield (
-            f"checks have changed since the last run, so everything is graded again: {_name_some(job.changed)}; "
+            f"checks have changed since the last run, so everything is graded again: {name_some(job.changed)}; "
             f"`regrade {job.folder} --undo` restores the results that this replaces"
         )
     if unread := [sanitize(name, 80) for name in job.course.unread]:

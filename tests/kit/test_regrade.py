@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import re
 import shutil
 from collections.abc import Callable
@@ -12,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from grader import fingerprints
+from grader.assignment import AssignmentFiles
 from grader.course import regrade, run
 from grader.course.adjustments import COLUMNS
-from grader.course.results import Course, ResultsFolder
+from grader.course.results import Course, ResultsFolder, SubmissionResult
 from grader.course.worklist import WorklistEntry
 from tests.kit.toy_class import SIMPLE, SOLUTION
 
@@ -318,3 +320,16 @@ def test_course_after_a_new_hint_keeps_the_higher_results(graded: Graded) -> Non
     graded.edit("tests/visible/mistakes/toy.json", hint, "Where does the sum begin?")
     assert "3 submissions (folder), 0 graded before" in graded.grade()
     assert graded.points == POINTS
+
+
+def test_no_whole_result_is_held(graded: Graded) -> None:
+    """Catches: a regrade of 3,000 submissions that holds a gigabyte of reports while it runs and while it writes pages."""
+
+    def count() -> int:
+        gc.collect()
+        return sum(isinstance(one, SubmissionResult) for one in gc.get_objects())
+
+    before = count()
+    again = regrade.Regrade(AssignmentFiles(graded.root, "toy"), ResultsFolder(graded.out))
+    assert sorted(again.again) == sorted(POINTS)
+    assert count() == before
