@@ -10,6 +10,9 @@ from grader.commands.shared import add_compared, add_workers, count_workers, end
 from grader.console import GRADED, ClassProgress, add_level, print_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from grader.assignment import AssignmentFiles
     from grader.course.regrade import Regrade
     from grader.course.run import RunProgress
 
@@ -58,7 +61,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
             print_line(line)
         return GRADED
     again = Regrade(home, folder, options.require_level)
-    if options.apply and not options.unproven and (again.corrected or again.added):
+    if options.apply and not options.unproven and again.changed:
         _require_proof(again, count_workers(options))
     failed: list[str] = []
     with ClassProgress() as progress:
@@ -69,12 +72,56 @@ def run(root: Path, options: argparse.Namespace) -> int:
 
         for line in again.grade(count_workers(options), show):
             print_line(line)
-    if options.apply:
-        for line in again.apply(options.never_lower):
-            print_line(line)
-    else:
-        print_line("nothing changed yet: scores and pages are as before; add --apply, or --apply --never-lower")
+    for line in _apply(again, options) if options.apply else _describe_preview(again):
+        print_line(line)
     return end_class(failed)
+
+
+def _apply(again: Regrade, options: argparse.Namespace) -> Iterator[str]:
+    """Make the new outcomes count, and yield what was written; if the grader failed, yield why nothing is.
+
+    Raises:
+        UsageError: If something else is against it.
+    """
+    from grader.assignment import UsageError
+
+    if not (refusals := again.list_refusals()):
+        yield from again.apply(options.never_lower)
+    elif again.failed:
+        yield f"nothing was applied: {'; '.join(refusals)}"
+    else:
+        raise UsageError(f"nothing was applied: {'; '.join(refusals)}")
+
+
+def _describe_preview(again: Regrade) -> Iterator[str]:
+    """Yield what `--apply` would do and what it would refuse, as far as that is known before the proof."""
+    yield "nothing changed yet: scores and pages are as before; add --apply, or --apply --never-lower"
+    unsound = [*_explain_version(again), *_list_stale(again.home)] if again.changed else []
+    if refusals := [*unsound, *again.list_refusals()]:
+        yield f"--apply would refuse this: {'; '.join(refusals)}"
+    elif again.changed:
+        yield "--apply first proves the suite, and refuses it if that finds a fault"
+
+
+def _explain_version(again: Regrade) -> list[str]:
+    if not again.same_version:
+        return []
+    return [
+        f"{', '.join(again.changed)} changed, but the suite is still {again.home.assignment.version}, so reports of both "
+        "versions look alike: raise the version in assignment.toml, or add --unproven"
+    ]
+
+
+def _list_stale(home: AssignmentFiles) -> list[str]:
+    """Return which built files are out of date, or why that cannot be found out."""
+    from grader.assignment import UsageError
+    from grader.authoring.staleness import list_stale_files
+
+    try:
+        stale = [f"{file.path.relative_to(home.root).as_posix()} is stale: {file.why}" for file in list_stale_files(home)]
+        return [*stale, f"run `build {home.assignment.name}`"] if stale else []
+    except UsageError as error:
+        return [str(error)]
 
 
 def _list_files(options: argparse.Namespace) -> list[str]:
@@ -111,11 +158,8 @@ def _require_proof(again: Regrade, workers: int) -> None:
 
     home = again.home
     name, version = home.assignment.name, home.assignment.version
-    if again.same_version:
-        raise UsageError(
-            f"{', '.join([*again.corrected, *again.added])} changed, but the suite is still {version}, so reports of both "
-            "versions look alike: raise the version in assignment.toml, or add --unproven"
-        )
+    if same := _explain_version(again):
+        raise UsageError(same[0])
     print_line(f"proving {name} {version} first (--unproven skips this)")
     faults = [line for line, fault in verify(home.root, name, ProofOptions(quick=True, workers=workers)) if fault]
     if faults:

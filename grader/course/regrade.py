@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader.assignment import AssignmentFiles, UsageError
 from grader.course import run
-from grader.course.results import Course, ResultsFolder, SubmissionResult
+from grader.course.rescore import compute_scores
+from grader.course.results import REPLACED, Course, ResultsFolder, SubmissionResult
 from grader.course.summary import write_class_results
-from grader.report.model import CheckResult, Outcome
+from grader.report.model import Outcome
+from grader.stored import read_stored
 
 MANY = 0.25  # the share of a class that may lose points without a warning
-REPLACED = "replaced"  # the subfolder of the class for each course.json that a regrade has replaced
 
 
 @dataclass
@@ -48,90 +49,174 @@ def _in_points(points: float) -> str:
     return f"{points:g} point" if points == 1 else f"{points:g} points"
 
 
+Outcomes = Mapping[str, tuple[Outcome, float]]
+"""The outcome and the points of each check, by its id."""
+
+
+@dataclass(frozen=True)
+class CountingResult:
+    """What is held of a result that counts now: those of 3,000 submissions take a gigabyte.
+
+    Attributes:
+        file: Its file in results/.
+        suite: The hash of the suite that it is of.
+        again: The checks of it to run again.
+    """
+
+    file: str
+    suite: str
+    failed: bool
+    points: float
+    outcomes: Outcomes
+    again: frozenset[str]
+
+
 class Regrade:
     """The changed checks of a graded class, run again.
 
     A check has changed if its function, its views or driver, its cases or their answers have changed. Questions that need a
     question with a different outcome are run again, too. Until `apply`, the scores of the class stay as they are.
 
+    Which submissions belong to the class, and in which environment it was graded, only `course` changes: a submission that is
+    no longer in the export as it was graded keeps its result.
+
     Attributes:
         before: The class as it was graded.
+        course: The class with the outcomes of the changed checks.
+        again: By entry, each result that can be brought up to date.
         corrected: The checks that have changed since.
         added: New checks.
+        removed: Checks that are gone.
+        failed: The entries with a result on which the grader failed now.
     """
 
     def __init__(self, home: AssignmentFiles, folder: ResultsFolder, require_level: str = "basic") -> None:
         self.home, self.folder = home, folder
         self.before = folder.course()
-        self.job = run.prepare_job(
+        job = run.prepare_job(
             home, _export(self.before), folder.path, self.before.suites, self.before.layout, require_level, keep=True
         )
-        earlier = folder.of(self.before)
-        handed_in = self.job.course.submissions
-        self.again = {
-            entry.id: (result, find_changed_checks(result, self.job.checks))
-            for entry in self.job.course.entries
-            if (result := earlier.get(entry.id)) is not None and handed_in[entry.id] == self.before.submissions.get(entry.id)
-        }
-        known = {check.partition("[")[0] for result, _ in self.again.values() for check in result.checks}
-        self.corrected = sorted({check.partition("[")[0] for _, checks in self.again.values() for check in checks})
-        self.added = sorted(self.job.checks.keys() - known) if known else []
+        self.exported = job.course
+        earlier = {entry: self._read(result, job.checks) for entry, result in folder.iterate(self.before) if result is not None}
+        same = {entry for entry, content in self.before.submissions.items() if self.exported.submissions.get(entry) == content}
+        self.again = {entry: one for entry, one in earlier.items() if entry in same}
+        known = {check.partition("[")[0] for one in self.again.values() for check in one.outcomes}
+        self.corrected = sorted({check.partition("[")[0] for one in self.again.values() for check in one.again})
+        self.added = sorted(job.checks.keys() - known) if known else []
+        self.removed = sorted(known - job.checks.keys())
+        self.failed: list[str] = []
+        self.course = self.before.model_copy(
+            update={
+                "assignment": home.assignment,
+                "suite": self.exported.suite,
+                "earlier": self.before.earlier if self.same_suite else {},
+                "kept": {},
+                "outdated": {
+                    entry: one.file for entry, one in earlier.items() if entry not in same and one.suite != self.exported.suite
+                },
+            }
+        )
+        self.job = replace(job, course=self.course)
+
+    @property
+    def changed(self) -> list[str]:
+        """Return all checks that have changed: the corrected, the new and the removed ones."""
+        return [*self.corrected, *self.added, *self.removed]
+
+    @property
+    def same_suite(self) -> bool:
+        """Return whether the class was graded with this very suite, even if some students keep results of an earlier one."""
+        return self.exported.suite == self.before.suite
 
     @property
     def same_version(self) -> bool:
         """Return whether the changed checks still have the version that earlier reports name."""
-        return bool(self.corrected or self.added) and self.home.assignment.version == self.before.assignment.version
+        same = self.home.assignment.version == self.before.assignment.version
+        return bool(self.changed) and same and not self.same_suite
 
     def grade(self, workers: int, progress: Callable[[run.RunProgress], None]) -> Iterator[str]:
         """Run the changed checks; yield lines about them, and whose points would change."""
-        yield f"corrected: {', '.join(self.corrected) or 'no check'}" + (
-            f"; new: {', '.join(self.added)}" if self.added else ""
+        more = {"new": self.added, "removed": self.removed}
+        yield f"corrected: {', '.join(self.corrected) or 'no check'}" + "".join(
+            f"; {what}: {', '.join(checks)}" for what, checks in more.items() if checks
         )
-        if self.before.environment != self.job.course.environment:
+        if self.before.environment != self.exported.environment:
             yield "the kit, a library or the machine has changed: checks that are not rerun keep their outcomes"
-        entries = [entry for entry in run.list_ungraded_entries(self.job, self.job.course.entries) if entry.id in self.again]
-        standing = run.grade_entries(self.job, entries, workers, progress, self.again)
+        yield from self._describe_export()
+        entries = run.list_ungraded_entries(self.job, [entry for entry in self.exported.entries if entry.id in self.again])
+        again = {entry: (one.file, one.again) for entry, one in self.again.items()}
+        standing = run.grade_entries(self.job, entries, workers, progress, again)
+        self.failed = [entry for entry in standing.failed if not self.again[entry].failed]
         yield from self._describe_moves()
         yield f"{len(entries)} submissions graded again" + (f", {len(standing.failed)} failed" if standing.failed else "")
+
+    def _describe_export(self) -> Iterator[str]:
+        """Yield which submissions have changed, are gone or are new in the export since the class was graded."""
+        now, before = self.exported.submissions, self.before.submissions
+        differ = {
+            "changed": [entry for entry in before if entry in now and now[entry] != before[entry]],
+            "gone": [entry for entry in before if entry not in now],
+            "new": [entry for entry in now if entry not in before],
+        }
+        if any(differ.values()):
+            found = "; ".join(f"{what}: {run.name_some(entries)}" for what, entries in differ.items() if entries)
+            yield f"the export differs from the last run of `course`, and only `course` takes this in ({found})"
+
+    def list_refusals(self) -> list[str]:
+        """Return the reasons, after `grade`, why the new outcomes cannot count now."""
+        found = [f"the grader failed for {run.name_some(self.failed)}, which had a result"] if self.failed else []
+        try:
+            compute_scores(self.folder, course=self.course)
+        except UsageError as error:
+            found.append(_explain_unfit_rule(error, self.folder))
+        return found
 
     def apply(self, never_lower: bool = False) -> Iterator[str]:
         """Make the new outcomes count, and keep what they replace; yield lines about what was written.
 
         never_lower: Whether a submission that would lose points keeps its earlier result.
         """
-        course = self.job.course
+        course = self.course
         if never_lower:
-            held = {entry: self.again[entry][0] for entry, after in self._after() if after.report.points < self._points(entry)}
-            course = course.model_copy(
-                update={"kept": {entry: self.folder.place(entry, result.key).name for entry, result in held.items()}}
-            )
+            lower = [entry for entry, before, after in self._compare() if after.report.points < before.points]
+            held = {entry: self.again[entry].file for entry in lower if not self.again[entry].failed}
+            course = course.model_copy(update={"kept": held})
             yield f"{len(held)} keep their earlier, higher result"
         if course == self.before:
             yield "nothing to apply: these results count already"
-            return
-        replaced = self.folder.put_aside_course(REPLACED)
-        self.folder.write_course(course)
-        yield f"the replaced files are kept in {replaced}; `regrade {self.folder.path} --undo` restores them"
-        yield from write_class_results(self.home, self.folder)
+        else:
+            replaced = self.folder.put_aside_course(REPLACED)
+            self.folder.write_course(course)
+            yield f"the replaced files are kept in {replaced}; `regrade {self.folder.path} --undo` restores them"
+        yield from write_class_results(self.home, self.folder)  # in any case, because an earlier run may have been interrupted
 
-    def _after(self) -> Iterator[tuple[str, SubmissionResult]]:
-        results = self.folder.of(self.job.course)
-        for entry in self.job.course.entries:
-            if entry.id in self.again and (result := results[entry.id]) is not None:
-                yield entry.id, result
+    def _read(self, result: SubmissionResult, checks: Mapping[str, str]) -> CountingResult:
+        return CountingResult(
+            file=self.folder.place(result.entry, result.key).name,
+            suite=result.key.suite,
+            failed=result.status == "failed",
+            points=result.report.points,
+            outcomes=_list_outcomes(result),
+            again=find_changed_checks(result, checks),
+        )
 
-    def _points(self, entry: str) -> float:
-        return self.again[entry][0].report.points
+    def _compare(self) -> Iterator[tuple[str, CountingResult, SubmissionResult]]:
+        """Yield each entry that was brought up to date, with its result before and after."""
+        for entry, after in self.folder.iterate(self.course):
+            if after is not None and entry in self.again:
+                yield entry, self.again[entry], after
 
     def _describe_moves(self) -> Iterator[str]:
-        who = {entry.id: entry.who for entry in self.job.course.entries}
+        who = {entry.id: entry.who for entry in self.course.entries}
         by_check: dict[str, Moves] = defaultdict(Moves)
         whole, lines = Moves(), []
-        for entry, after in self._after():
-            before = self.again[entry][0]
-            lines += [f"{who[entry]} ({entry}): {line}" for line in describe_point_changes(before, after)]
-            whole.count(after.report.points - before.report.points)
-            for name, old, new in _list_differences(before, after):
+        for entry, before, after in self._compare():
+            differ = list(_list_differences(before.outcomes, _list_outcomes(after)))
+            if differ:
+                changes = "; ".join(_describe_change(*change) for change in differ)
+                lines.append(f"{who[entry]} ({entry}): {before.points:g} -> {after.report.points:g} points: {changes}")
+            whole.count(after.report.points - before.points)
+            for name, old, new in differ:
                 by_check[name].count(_points(new) - _points(old))
         yield from (f"{name}: {moves}" for name, moves in by_check.items())
         yield from lines
@@ -149,17 +234,38 @@ def summarize_moves(count: int, moves: Moves) -> Iterator[str]:
 def undo(home: AssignmentFiles, folder: ResultsFolder) -> Iterator[str]:
     """Restore the results that the last regrade replaced; yield lines about what was written.
 
+    Submissions that `course` has read since stay in the class; those that the restored suite has not graded are pending.
+
     Raises:
-        UsageError: If there are none.
+        UsageError: If there are none, or policy or adjustments do not fit them.
     """
-    taken = folder.take_back_course(REPLACED)
-    if taken is None:
+    copies = folder.list_put_aside(REPLACED)
+    if not copies:
         raise UsageError(f"nothing is kept in {folder.path / REPLACED}: no regrade was applied, or all were undone")
-    yield f"the results of suite {taken.assignment.version} count again"
+    old, now = read_stored(copies[-1], Course), folder.course()
+    same = {entry for entry, content in old.submissions.items() if now.submissions.get(entry) == content}
+    restored = now.model_copy(
+        update={
+            **{name: getattr(old, name) for name in ("assignment", "suites", "suite", "environment")},
+            "outdated": {entry: file for entry, file in old.outdated.items() if entry in same},
+        }
+    )
+    run.take_over_results(restored, old, folder)
+    try:
+        compute_scores(folder, course=restored)
+    except UsageError as error:
+        raise UsageError(f"nothing was restored: {_explain_unfit_rule(error, folder)}") from error
+    folder.write_course(restored)
+    yield f"the results of suite {old.assignment.version} count again"
     yield from write_class_results(home, folder)
+    copies[-1].unlink()  # last, so that the same command continues after an interruption
 
 
-def find_changed_checks(result: SubmissionResult, checks: dict[str, str]) -> frozenset[str]:
+def _explain_unfit_rule(error: UsageError, folder: ResultsFolder) -> str:
+    return f"{error}; first take this rule out with `regrade {folder.path} --policy FILE` (or --adjustments FILE)"
+
+
+def find_changed_checks(result: SubmissionResult, checks: Mapping[str, str]) -> frozenset[str]:
     """Return the checks of a result that have changed since, or on which the grader failed.
 
     Args:
@@ -172,33 +278,26 @@ def find_changed_checks(result: SubmissionResult, checks: dict[str, str]) -> fro
     )
 
 
-def describe_point_changes(before: SubmissionResult, after: SubmissionResult) -> Iterator[str]:
-    """Yield how the points of a submission have changed, and by which checks; nothing if all outcomes are the same."""
-    differ = []
-    for name, old, new in _list_differences(before, after):
-        ends = " -> ".join(_outcome(check.outcome if check else None) for check in (old, new))
-        differ.append(f"{name} {ends} ({_points(new) - _points(old):+g})")
-    if differ:
-        yield f"{before.report.points:g} -> {after.report.points:g} points: {'; '.join(differ)}"
+def _list_outcomes(result: SubmissionResult) -> Outcomes:
+    return {check.id: (check.outcome, check.points) for check in result.report.checks}
 
 
 def _list_differences(
-    before: SubmissionResult, after: SubmissionResult
-) -> Iterator[tuple[str, CheckResult | None, CheckResult | None]]:
-    was = {check.id: check for check in before.report.checks}
-    now = {check.id: check for check in after.report.checks}
-    for name in [*now, *(name for name in was if name not in now)]:
-        old, new = was.get(name), now.get(name)
-        if old is None or new is None or (old.outcome, old.points) != (new.outcome, new.points):
+    before: Outcomes, after: Outcomes
+) -> Iterator[tuple[str, tuple[Outcome, float] | None, tuple[Outcome, float] | None]]:
+    for name in [*after, *(name for name in before if name not in after)]:
+        old, new = before.get(name), after.get(name)
+        if old != new:
             yield name, old, new
 
 
-def _points(check: CheckResult | None) -> float:
-    return check.points if check else 0.0
+def _describe_change(name: str, old: tuple[Outcome, float] | None, new: tuple[Outcome, float] | None) -> str:
+    ends = " -> ".join(end[0].value if end else "not there" for end in (old, new))
+    return f"{name} {ends} ({_points(new) - _points(old):+g})"
 
 
-def _outcome(outcome: Outcome | None) -> str:
-    return outcome.value if outcome else "not there"
+def _points(end: tuple[Outcome, float] | None) -> float:
+    return end[1] if end else 0.0
 
 
 def _export(course: Course) -> Path:

@@ -14,7 +14,7 @@ from grader.assignment import UsageError
 from grader.course import adjustments as by_hand
 from grader.course.gradebook import CANVAS_BOOK, GRADEBOOKS, is_without_canvas_id, write_gradebooks
 from grader.course.policy import Policy
-from grader.course.results import Course, ResultsFolder
+from grader.course.results import Course, ResultsFolder, list_numbered, name_next
 from grader.course.rules import RuleFiles, read_rule_files
 from grader.course.scoring import Score, ScoreStep, find_unscored, find_unscored_students, identify_student, score_class
 from grader.report.model import write_atomically
@@ -95,7 +95,9 @@ def rescore(folder: ResultsFolder, file: Path | None = None, adjustments: Path |
     return found._replace(written=tuple(write_scores(folder.path, found)))
 
 
-def compute_scores(folder: ResultsFolder, file: Path | None = None, adjustments: Path | None = None) -> Rescoring:
+def compute_scores(
+    folder: ResultsFolder, file: Path | None = None, adjustments: Path | None = None, course: Course | None = None
+) -> Rescoring:
     """Return the scores of the class by a policy and adjustments; write nothing.
 
     The new scores are compared with the stored ones; if there are none yet, with those by the previous
@@ -104,11 +106,12 @@ def compute_scores(folder: ResultsFolder, file: Path | None = None, adjustments:
     Args:
         file: The policy; None for the policy.toml of the class, if it has one.
         adjustments: The adjustments; None for the adjustments.csv of the class, if it has one.
+        course: The class as it would be; None for the class as it is.
 
     Raises:
         UsageError: If policy or adjustments do not fit the class, or a file cannot be read.
     """
-    course = folder.course()
+    course = course or folder.course()
     results = folder.of(course)
     own, own_rows = folder.path / POLICY, folder.path / by_hand.NAME
     source, source_rows = file or own, adjustments or own_rows
@@ -235,10 +238,10 @@ def _keep(target: Path, whole: str) -> None:
     """Copy scores.json to the history, under the next number, if it is about to change."""
     path, history = target / SCORES, target / HISTORY
     old = path.read_text(encoding="utf-8") if path.is_file() else whole
-    kept = sorted(history.glob("scores-*.json"))
+    kept = list_numbered(history, "scores")
     # An earlier run may have been interrupted between this copy and writing the scores.
     if old != whole and not (kept and kept[-1].read_text(encoding="utf-8") == old):
-        write_atomically(history / f"scores-{len(kept) + 1:04d}.json", old)
+        write_atomically(name_next(history, "scores"), old)
 
 
 def _changes(before: list[Score], between: list[Score], ruled: list[Score], after: list[Score]) -> list[ScoreChange]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -16,6 +16,7 @@ from grader.report.model import Report, write_atomically
 from grader.stored import StoredModel, read_stored
 
 SHORT = 12  # characters of a hash in a file name
+REPLACED = "replaced"  # the subfolder of the class for each course.json that was replaced because checks had changed
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -81,6 +82,8 @@ class Course(StoredModel):
         submissions: The hash of the submitted files of each entry.
         earlier: For resubmissions, the file in results/ of what the same students submitted before.
         kept: For some entries, the file in results/ that counts instead of a newer one, after `regrade --never-lower`.
+        outdated: For entries on which `regrade` could not run corrected checks, because the submission has changed or is gone:
+            the file in results/ that counts until the next run of `course`.
     """
 
     assignment: Assignment
@@ -94,6 +97,7 @@ class Course(StoredModel):
     entries: list[WorklistEntry]
     earlier: dict[str, str] = Field(default_factory=dict)
     kept: dict[str, str] = Field(default_factory=dict)
+    outdated: dict[str, str] = Field(default_factory=dict)
 
     def without(self, entries: Collection[str]) -> Course:
         """Return the class without these entries."""
@@ -125,22 +129,14 @@ class ResultsFolder:
     def put_aside_course(self, name: str) -> Path:
         """Copy course.json to the folder with this name, next to earlier copies; return the copy."""
         content = (self.path / "course.json").read_text(encoding="utf-8")
-        place = self.path / name / f"course-{len(self._list_put_aside(name)) + 1:04}.json"
+        place = name_next(self.path / name, "course")
         place.parent.mkdir(exist_ok=True)
         write_atomically(place, content)
         return place
 
-    def take_back_course(self, name: str) -> Course | None:
-        """Move the newest copy in the folder with this name back to course.json, and return it; None if there is none."""
-        if not (copies := self._list_put_aside(name)):
-            return None
-        course = read_stored(copies[-1], Course)
-        self.write_course(course)
-        copies[-1].unlink()
-        return course
-
-    def _list_put_aside(self, name: str) -> list[Path]:
-        return sorted((self.path / name).glob("course-*.json"))
+    def list_put_aside(self, name: str) -> list[Path]:
+        """Return the copies of course.json in the folder with this name, the newest last."""
+        return list_numbered(self.path / name, "course")
 
     def place(self, entry: str, key: ResultFingerprints) -> Path:
         """Return the path for the result of this submission."""
@@ -161,15 +157,29 @@ class ResultsFolder:
         except (OSError, UsageError):
             return None
 
-    def of(self, course: Course) -> dict[str, SubmissionResult | None]:
-        """Return the results by entry, for the submitted files and the course's suite; None if there is no result yet.
+    def read_checks(self, course: Course) -> dict[str, str]:
+        """Return the digests of the checks that graded the class, by id without parameters; nothing if no result has any."""
+        for path in sorted(self.results.glob(f"*-{course.suite[:SHORT]}-*.json")):
+            result = self.read_file(path.name)
+            if result is not None and result.status != "failed":
+                return {check.partition("[")[0]: digest for check, digest in result.checks.items()}
+        return {}
 
-        If there is none from the course's own environment, one from another environment (another machine) counts.
-        They share equal parts, so none may be changed in place.
-        """
-        names = sorted(path.name for path in self.results.glob("*.json")) if self.results.is_dir() else []
+    def of(self, course: Course) -> dict[str, SubmissionResult | None]:
+        """Return the results of `iterate` by entry. They share equal parts, so none may be changed in place."""
         found: dict[str, SubmissionResult | None] = {}
         pool: dict[Any, Any] = {}
+        for entry, result in self.iterate(course):
+            _share_equal_parts(result, pool)
+            found[entry] = result
+        return found
+
+    def iterate(self, course: Course) -> Iterator[tuple[str, SubmissionResult | None]]:
+        """Yield each entry with its result, for the submitted files and the course's suite; None if there is no result yet.
+
+        If there is none from the course's own environment, one from another environment (another machine) counts.
+        """
+        names = sorted(path.name for path in self.results.glob("*.json")) if self.results.is_dir() else []
         for entry in course.entries:
             key = ResultFingerprints(
                 submission=course.submissions[entry.id], suite=course.suite, environment=course.environment
@@ -177,11 +187,25 @@ class ResultsFolder:
             stem = f"{entry.id}.{key.name}"
             fitting = _starting_with(stem[:-SHORT], names)
             own = f"{stem}.json"
-            kept = course.kept.get(entry.id)
+            kept = course.kept.get(entry.id) or course.outdated.get(entry.id)
             chosen = kept if kept in names else own if own in fitting else fitting[0] if fitting else None
-            found[entry.id] = read_stored(self.results / chosen, SubmissionResult) if chosen else None
-            _share_equal_parts(found[entry.id], pool)
-        return found
+            yield entry.id, read_stored(self.results / chosen, SubmissionResult) if chosen else None
+
+
+def list_numbered(folder: Path, name: str) -> list[Path]:
+    """Return the files NAME-NUMBER.json of a folder, in the order of their numbers."""
+    found = [path for path in folder.glob(f"{name}-*.json") if path.stem.removeprefix(f"{name}-").isdecimal()]
+    return sorted(found, key=_read_number)
+
+
+def name_next(folder: Path, name: str) -> Path:
+    """Return the path of the next file NAME-NUMBER.json of a folder; the numbers of removed files are not used again."""
+    numbered = list_numbered(folder, name)
+    return folder / f"{name}-{_read_number(numbered[-1]) + 1 if numbered else 1:04}.json"
+
+
+def _read_number(path: Path) -> int:
+    return int(path.stem.rpartition("-")[2])
 
 
 def _share_equal_parts(part: Any, pool: dict[Any, Any]) -> Any:

@@ -25,7 +25,7 @@ from grader.assignment import AssignmentFiles, UsageError
 from grader.course import contents, resubmission, stopping
 from grader.course.behavior import record_behavior
 from grader.course.copies import copy_result, find_copies
-from grader.course.results import Course, ResultFingerprints, ResultsFolder, SubmissionResult
+from grader.course.results import REPLACED, Course, ResultFingerprints, ResultsFolder, SubmissionResult
 from grader.course.worklist import WorklistEntry, find_unread_files, read_export
 from grader.judge.run import Grader, GradingOptions
 from grader.report.model import Cause, Report
@@ -55,6 +55,7 @@ class GradingJob:
     Attributes:
         export: The folder that the entries' paths are relative to.
         afresh: Whether resubmissions are graded in full.
+        changed: Checks that have changed since the class was graded the last time.
     """
 
     root: Path
@@ -64,6 +65,7 @@ class GradingJob:
     checks: dict[str, str]
     require_level: str = "basic"
     afresh: bool = False
+    changed: tuple[str, ...] = ()
 
     @property
     def home(self) -> AssignmentFiles:
@@ -181,11 +183,11 @@ def prepare_job(  # noqa: PLR0913 - the options of the command `course`
     """Read the export, write course.json, and return the job.
 
     Args:
-        keep: Whether to keep course.json as it is.
-        afresh: See `GradingJob`.
+        keep: Whether to leave course.json as it is, whatever has changed.
+        afresh: See `GradingJob`. It also allows checks that have changed since the class was graded.
 
     Raises:
-        UsageError: If the export cannot be read, or the folder cannot hold its results.
+        UsageError: If the export cannot be read, the folder cannot hold its results, or checks have changed.
     """
     found, entries = read_export(export, layout)
     if folder.resolve().is_relative_to(export.resolve()):
@@ -195,8 +197,11 @@ def prepare_job(  # noqa: PLR0913 - the options of the command `course`
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)  # results reveal hidden checks and the work of all students
-    if (folder / "course.json").is_file() and (other := ResultsFolder(folder).course().assignment.name) != home.assignment.name:
-        raise UsageError(f"{folder} holds the results of {other}; name another folder for those of {home.assignment.name}")
+    results = ResultsFolder(folder)
+    before = results.course() if (folder / "course.json").is_file() and not keep else None
+    changed = _find_changed_checks(home, results, before) if before else []
+    if changed and not afresh:
+        raise UsageError(_explain_changed_checks(changed, folder))
     with OwnParser() as parser:
         submissions = {entry.id: hash_submission(home, export, entry, parser) for entry in entries}
     course = Course(
@@ -210,25 +215,61 @@ def prepare_job(  # noqa: PLR0913 - the options of the command `course`
         unread=find_unread_files(export, found, entries),
         entries=entries,
     )
-    if (folder / "course.json").is_file():
-        before = ResultsFolder(folder).course()
-        course.earlier = resubmission.find_earlier_results(course, before, ResultsFolder(folder))
-        course.kept = {} if keep else _find_kept_results(course, before)
+    if before and not changed:
+        take_over_results(course, before, results)
+    if changed:
+        results.put_aside_course(REPLACED)
     if not keep:
-        ResultsFolder(folder).write_course(course)
+        results.write_course(course)
+    checks = fingerprints.hash_checks(home, suites)
     return GradingJob(
-        home.root, course, export.resolve(), folder.resolve(), fingerprints.hash_checks(home, suites), require_level, afresh
+        home.root, course, export.resolve(), folder.resolve(), checks, require_level, afresh, changed=tuple(changed)
     )
 
 
-def _find_kept_results(course: Course, before: Course) -> dict[str, str]:
-    """Return the kept results of the last grading whose suite and submission are unchanged."""
+def _find_changed_checks(home: AssignmentFiles, results: ResultsFolder, before: Course) -> list[str]:
+    """Return the checks that are new, gone or different since the class was graded; changed hints alone change no check.
+
+    Raises:
+        UsageError: If it is a class of another assignment.
+    """
+    if (other := before.assignment.name) != home.assignment.name:
+        raise UsageError(
+            f"{results.path} holds the results of {other}; name another folder for those of {home.assignment.name}"
+        )
+    if fingerprints.hash_suite(home, before.suites) == before.suite or not (graded := results.read_checks(before)):
+        return []
+    now = fingerprints.hash_checks(home, before.suites)
+    return sorted(check for check in graded.keys() | now.keys() if graded.get(check) != now.get(check))
+
+
+def _explain_changed_checks(changed: Sequence[str], folder: Path) -> str:
+    return (
+        f"nothing was graded: checks have changed since the results in {folder}: {name_some(changed)}. "
+        f"Run `regrade {folder}` to see whose points change, then `regrade {folder} --apply`, and then `course` again; "
+        "or add --afresh to grade every submission again"
+    )
+
+
+def name_some(names: Sequence[str]) -> str:
+    """Return the first five names, and how many more there are."""
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def take_over_results(course: Course, before: Course, results: ResultsFolder) -> None:
+    """Set which results of the class as it was, `before`, are the earlier ones and the kept ones of `course`."""
+    course.earlier = resubmission.find_earlier_results(course, before, results)
     same = {entry for entry, content in course.submissions.items() if before.submissions.get(entry) == content}
-    return {entry: file for entry, file in before.kept.items() if entry in same} if before.suite == course.suite else {}
+    course.kept = {entry: file for entry, file in before.kept.items() if entry in same and before.suites == course.suites}
 
 
 def list_remarks(job: GradingJob) -> Iterator[str]:
     """Yield remarks for the person who grades the class."""
+    if job.changed:
+        yield (
+            f"checks have changed since the last run, so everything is graded again: {name_some(job.changed)}; "
+            f"`regrade {job.folder} --undo` restores the results that this replaces"
+        )
     if unread := [sanitize(name, 80) for name in job.course.unread]:
         more = f" and {len(unread) - 10} more" if len(unread) > 10 else ""
         yield f"not read, because it is not a submission: {', '.join(unread[:10])}{more}"

@@ -242,7 +242,7 @@ def test_comments_new_checks_and_removed_ones(graded_class: Class, tmp_path: Pat
     assert found["broken"] == ["failed"]
     checks.write_text(old + "# nothing but a remark\n", encoding="utf-8")
     printed = part.run(*again)
-    assert "corrected: no check\n" in printed
+    assert "corrected: no check; removed: visible/test_new\n" in printed
     assert "0 of 12 scores changed" in printed
     assert {name: outcomes(one) for name, one in part.results().items()} == {
         name: outcomes(one) for name, one in before.items()
