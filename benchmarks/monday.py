@@ -172,10 +172,16 @@ def answer_requests(day: Day) -> dict[str, Any]:
     """Grant one request and decline another one."""
     ring = {name for pair in day.planted.copies for name in pair[:2]}
     before = day.totals()
-    granted, declined = [name for name, points in before.items() if 0 < points < 80 and name not in ring][:2]
+    lost = {
+        row["Submission"]: question
+        for row in read_csv(day.folder / "gradebook.csv")
+        for question in ("get_returns", "collect_rollouts", QUESTION)
+        if float(row[question] or 9) <= 6 and before.get(row["Submission"], 0) > 0 and row["Submission"] not in ring
+    }
+    (granted, first), (declined, second) = list(lost.items())[:2]
     rows = ["student,question,points,comment,rubric,request,answer"]
-    rows.append(f"{granted},{QUESTION},+2,,,My table is right.,It is: two points.")
-    rows.append(f"{declined},{QUESTION},,,,Why did I lose points?,The returns are not discounted.")
+    rows.append(f"{granted},{first},+2,,,My table is right.,It is: two points.")
+    rows.append(f"{declined},{second},,,,Why did I lose points?,The returns are not discounted.")
     day.adjustments.write_text("\n".join(rows) + "\n", encoding="utf-8")
     day.regrade("two regrade requests", "--adjustments", str(day.adjustments))
     after = day.totals()
