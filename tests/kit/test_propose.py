@@ -201,6 +201,23 @@ def test_names_of_cases_say_how_they_were_made(toy: Path) -> None:
     )
 
 
+def test_no_variation_shows_a_hidden_input(toy: Path) -> None:
+    """Catches: a visible case made of the inputs of a hidden one, which students read in solution.json."""
+    names = [one.name for one in list_variations(AssignmentFiles(toy, "toy"))]
+    assert any(name.endswith("_of_many_values") for name in names)
+    assert not [name for name in names if name.endswith(("_of_no_values", "_of_default_scale"))]
+
+
+def test_a_number_in_an_array_has_variations(toy: Path, run: Propose) -> None:
+    """Catches: a traceback of every `propose` and `--accept`, because an array without axes cannot be sorted."""
+    edit(toy, "solutions/toy/cases.py", '"scale": 3.0}', '"scale": np.array(3.0)}')
+    edit(toy, "solutions/toy/cases.py", "from grader", "import numpy as np\n\nfrom grader")
+    assert run("build")[0] == 0
+    names = [one.name for one in list_variations(AssignmentFiles(toy, "toy"), "spread")]
+    assert "no_scale_of_spread_of_three" in names
+    assert "scale_sorted_of_spread_of_three" not in names
+
+
 def test_the_code_of_a_case_makes_what_was_tried(toy: Path, run: Propose) -> None:
     """Catches: a case that shows something else once it stands in the file."""
     edit(toy, "solutions/toy/cases.py", "rng.normal(size=9).tolist()", "rng.normal(size=90)")
