@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
@@ -44,7 +45,7 @@ def write_draft(root: Path, name: str, title: str, source: Path, report: Callabl
     """
     solution = read_solution(source)
     support, requirements = _find_imported(solution, source)
-    functions = {piece.name for piece in solution.pieces if not piece.methods}
+    functions = {piece.name for piece in solution.pieces if isinstance(piece.node, ast.FunctionDef)}
     subjects = [make_subject(piece, functions, "torch" in solution.modules) for piece in solution.pieces]
     keys = [subject.key for subject in subjects]
     if twice := [subject.piece for subject in subjects if keys.count(subject.key) > 1]:
