@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from grader.answers import Mistake
 from grader.assignment import AssignmentFiles, UsageError
+from grader.authoring.checks_read import list_draft_titles
 from grader.authoring.staleness import list_stale_files
 from grader.hashing import hash_kit, hash_parts
 from grader.proof.ideas import find_missed, read_ideas
@@ -103,6 +104,8 @@ def _list_gaps(home: AssignmentFiles) -> list[str]:
         return [f"the last {which} found {_count(len(faults), 'fault')}, the first: {faults[0]}"]
     if stale := list(list_stale_files(home)):
         return [f"{file.path.relative_to(home.root).as_posix()} is stale: {file.why}" for file in stale]
+    if drafts := list(list_draft_titles(home)):
+        return [slip.describe(home.root) for slip in drafts]
     if same:
         return []
     proof = _RecordedProof(home, ProofOptions())

@@ -33,22 +33,16 @@ class Variation:
 
     Attributes:
         name: Its name as a case, which says how it was made.
+        base: The name of the existing case.
         code: Its declaration in cases.py.
     """
 
     name: str
+    base: str
     driver: str
     question: str
     inputs: Inputs
     code: str
-
-    @property
-    def check(self) -> str:
-        """A check that uses it, for the author to complete."""
-        return (
-            f'@points(1, question="{self.question}")\ndef test_{self.name}(student):\n'
-            f'    """What a student reads: the idea of this case."""\n    student.expect("{self.name}")\n'
-        )
 
 
 def list_variations(home: AssignmentFiles, function: str | None = None, most: int = MOST_OF_A_CASE) -> Iterator[Variation]:
@@ -148,8 +142,8 @@ def _write_variation(case: Case, name: str, inputs: Inputs, changes: str) -> Var
     with contextlib.suppress(ValueError):
         given = ", ".join(f"{key}={_render(value)}" for key, value in rounded.items() if key.isidentifier())
         if len(given) <= MOST_CHARACTERS and all(map(str.isidentifier, rounded)):
-            return Variation(name, case.driver, case.question, rounded, f"{head}    return dict({given})\n")
-    return Variation(name, case.driver, case.question, inputs, f"{head}{changes}")
+            return Variation(name, case.name, case.driver, case.question, rounded, f"{head}    return dict({given})\n")
+    return Variation(name, case.name, case.driver, case.question, inputs, f"{head}{changes}")
 
 
 def _render_changes(case: Case, changes: dict[str, str], seed: int) -> str:

@@ -104,6 +104,16 @@ def test_a_stub_behind_its_solution_is_stale(kit: Path) -> None:
     assert gaps(kit) == ["assignments/toy/submitted.py is stale: solutions/toy/submitted.py makes a different stub"]
 
 
+def test_a_draft_title_is_not_proven(kit: Path) -> None:
+    """Catches: a check of `propose` whose title no author has written, released by records or by an earlier proof."""
+    checks = kit / "tests" / "hidden" / "test_toy.py"
+    checks.write_text(checks.read_text(encoding="utf-8").replace('"""Without', '"""DRAFT: Without'), encoding="utf-8")
+    home = AssignmentFiles(kit, "toy")
+    LastProof.begin(home).write(home, [])
+    why = "the title of test_default_scale is a draft: write the line that a student reads, and remove DRAFT"
+    assert gaps(kit) == [f"tests/hidden/test_toy.py:12: {why}"]
+
+
 def test_a_change_taken_back_is_none(kit: Path) -> None:
     """Catches: a proof asked for again because a file has another date, or the line ends of another system."""
     for path in kit.glob("solutions/toy/*.py"):
