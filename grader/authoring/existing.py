@@ -78,10 +78,10 @@ def read_solution(path: Path) -> ExistingSolution:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}; --from takes a Python file or a notebook") from error
     if path.suffix == ".ipynb":
-        text, notes, place = read_notebook(content, path)
+        text, enclosed, notes, place = read_notebook(content, path)
     elif path.suffix == ".py":
         try:
-            text, notes = content.decode("utf-8-sig"), []
+            text, enclosed, notes = content.decode("utf-8-sig"), set(), []
         except UnicodeDecodeError as error:
             raise UsageError(f"{path} is not UTF-8 text (byte {error.start:,}); save it as UTF-8") from error
 
@@ -90,7 +90,7 @@ def read_solution(path: Path) -> ExistingSolution:
     else:
         raise UsageError(f"{path} is neither a Python file (.py) nor a notebook (.ipynb)")
     text = PROMPT.sub(lambda found: "\n" * found[0].count("\n"), "\n".join(text.splitlines()) + "\n")
-    return _Reader(text, place, notes).read()
+    return _Reader(text, place, notes, enclosed).read()
 
 
 class _Reader:
@@ -100,9 +100,10 @@ class _Reader:
         text: Its text.
         place: Names the place of one of its lines.
         notes: What has been noted so far.
+        enclosed: The numbers of lines that are marked as a solution by lines which the text lacks.
     """
 
-    def __init__(self, text: str, place: Callable[[int], str], notes: list[str]) -> None:
+    def __init__(self, text: str, place: Callable[[int], str], notes: list[str], enclosed: set[int]) -> None:
         self.notes = notes
         try:
             lines, origins = _separate_bodies(text)
@@ -110,7 +111,7 @@ class _Reader:
         except (SyntaxError, ValueError) as error:
             line = error.lineno if isinstance(error, SyntaxError) and error.lineno else 1
             raise UsageError(f"{place(line)}: not valid Python: {getattr(error, 'msg', error)}") from error
-        self.marks = Marks(lines)
+        self.marks = Marks(lines, {number for number, origin in enumerate(origins, 1) if origin in enclosed})
         self.lines = self.marks.lines
         self.place: Callable[[int], str] = lambda line: place(origins[line - 1])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 MARK = re.compile(r"^\s*#+\s*(?P<end>BEGIN|END) SOLUTION\b.*$")  # of Otter and nbgrader, and of this kit
 SUFFIX = re.compile(r"[ \t]*# SOLUTION( NO PROMPT)?[ \t]*$")
@@ -14,15 +14,18 @@ END = "# END SOLUTION"
 class Marks:
     """The marks of a file.
 
+    Args:
+        enclosed: Lines between a begin and an end that the file itself lacks.
+
     Attributes:
         lines: The lines of the file, without the marks that end a line.
         enclosed: The numbers of the lines from a begin to its end.
         single: The numbers of the lines that ended in a mark.
     """
 
-    def __init__(self, lines: list[str]) -> None:
+    def __init__(self, lines: list[str], enclosed: Set[int]) -> None:
         self.lines = [SUFFIX.sub("", line) for line in lines]
-        self.enclosed = set(_list_enclosed(lines))
+        self.enclosed = enclosed | {*list_enclosed(lines)}
         self.single = {number for number, line in enumerate(lines, 1) if SUFFIX.search(line)}
 
     def cover(self, node: ast.stmt) -> bool:
@@ -85,7 +88,7 @@ class Marks:
         return first, body[-1].end_lineno or first
 
 
-def _list_enclosed(lines: list[str]) -> Iterator[int]:
+def list_enclosed(lines: list[str]) -> Iterator[int]:
     """Yield the numbers of the lines from a begin to its end; what begins in a definition ends with it."""
     begun = ""
     for number, line in enumerate(lines, 1):

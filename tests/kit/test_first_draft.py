@@ -297,6 +297,23 @@ def test_marks_decide_what_is_cut(tmp_path: Path, capsys: pytest.CaptureFixture)
     assert build(root, "marked", BuildOptions(check=True)) == []
 
 
+def test_marks_of_a_notebook_decide_what_is_cut(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Catches: marks around statements and at their ends, of which a notebook's extract says nothing."""
+    root = make_kit(tmp_path / "kit")
+    parts = re.split(r"\n\n\n(?=\S)", MARKED.replace("    return given\n", "    return 3 * given  # SOLUTION\n"))
+    parts.append("# BEGIN SOLUTION\ndef _enclosed(n: float) -> float:\n    return n / 5\n# END SOLUTION")
+    cells: list[dict[str, object]] = [{"cell_type": "code", "source": text, "metadata": {}} for text in parts]
+    (tmp_path / "hw.ipynb").write_text(json.dumps({"cells": cells, "nbformat": 4, "nbformat_minor": 5, "metadata": {}}))
+    code, said = run(root, capsys, "new", "hw", "--from", str(tmp_path / "hw.ipynb"))
+    assert code == 0, said
+    stub = (root / "assignments" / "hw" / "submitted.py").read_text()
+    for solution in ("n * RATE", "result * (", "result - 1", "3 * given", "n / 2", "side * side", "4 * self.side", "n / 5"):
+        assert solution not in stub
+    assert "    given = result\n" in stub
+    assert "given to students as it is: hw.ipynb, cell 1, line 2: RATE = 0.5 (it is marked" in said
+    assert build(root, "hw", BuildOptions(check=True)) == []
+
+
 def test_what_functions_need_is_kept_and_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """Catches: a table that stays empty, so that answers are wrong; training that is kept for the name of a parameter."""
     root = make_kit(tmp_path / "kit")
