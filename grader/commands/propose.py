@@ -224,7 +224,8 @@ class _Session:
             if isinstance(error, UsageError):
                 raise UsageError(f"nothing was written: {str(error).removeprefix('nothing was written: ')}") from error
             raise
-        print(*self.said[before[1] :], sep="\n")
+        for line in self.said[before[1] :]:
+            print(line)
 
     def _try(self, candidates: Sequence[Candidate], groups: Sequence[WrongGroup], cases: Sequence[Variation]) -> list[Proposal]:
         """Return the proposals of some candidates.
@@ -241,9 +242,9 @@ class _Session:
         if not candidates and not cases:
             return []
         with Harness(self.home) as harness, TrialPool(harness, 1, self.home.assignment.name) as pool:
-            usable = list_usable(pool, self.home, cases)
+            usable = {one.name for one in list_usable(pool, self.home, cases)}
             found = propose(pool, self.home, candidates, groups) if candidates else Proposals()
-        if unusable := [one.name for one in cases if one not in usable]:
+        if unusable := [one.name for one in cases if one.name not in usable]:
             why = "the solution has no answer to it that a check can compare"
             raise UsageError(f"nothing was written: {unusable[0]} is not a proposal: {why}")
         lost = [one.name for one in candidates if one.name not in {proposal.candidate.name for proposal in found.found}]

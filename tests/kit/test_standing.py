@@ -112,6 +112,8 @@ def test_a_draft_title_is_not_proven(kit: Path) -> None:
     LastProof.begin(home).write(home, [])
     why = "the title of test_default_scale is a draft: write the line that a student reads, and remove DRAFT"
     assert gaps(kit) == [f"tests/hidden/test_toy.py:12: {why}"]
+    checks.write_text("def test_broken(:\n", encoding="utf-8")
+    assert gaps(kit) == ["changed since the last `verify`: tests/hidden/test_toy.py"]
 
 
 def test_a_change_taken_back_is_none(kit: Path) -> None:
