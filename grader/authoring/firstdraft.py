@@ -66,7 +66,8 @@ def write_draft(root: Path, name: str, title: str, source: Path, report: Callabl
         loaded = harness.sandbox.load(submission)
         if loaded.status != "ok":
             why = loaded.details.get("message") or loaded.output.strip() or loaded.status
-            raise UsageError(f"{source} cannot be imported in the sandbox: {str(why).splitlines()[0]}")
+            calls = [note.removeprefix("note: ") for note in solution.notes if note.startswith("note: ")][:1]
+            raise UsageError("; ".join([f"{source} cannot be imported in the sandbox: {str(why).splitlines()[0]}", *calls]))
         for subject in subjects:
             try_subject(harness, submission, subject)
     cases = render_cases(name, subjects)

@@ -377,6 +377,11 @@ def test_a_notebook_becomes_an_assignment(tmp_path: Path, capsys: pytest.Capture
         ),
         ("a.txt", "def f(): return 1\n", "neither a Python file (.py) nor a notebook"),
         ("a.ipynb", "{", "not valid JSON"),
+        (
+            "a.py",
+            "A = []\nfor x in (1, 0):\n    A.append(f(x))\n\n\ndef f(x): return 1 / x\n\n\ndef last(): return A[-1]\n",
+            "cannot be imported in the sandbox: name 'f' is not defined; a.py:2: for x in (1, 0): (this calls f as the file",
+        ),
         ("a.py", "import math\nX = math.sqrt(-1)\n\n\ndef f(): return X\n", "cannot be imported in the sandbox: "),
     ],
 )
