@@ -7,6 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from grader.assignment import AssignmentFiles
+from grader.authoring.slips import Slip
+from grader.proof.catalogue import is_draft
+
 TAKE_A_CASE = {"expect", "case", "require"}  # methods of `student` whose first argument is a case
 
 
@@ -16,6 +20,7 @@ class ReadCheck(NamedTuple):
     Attributes:
         points: None without @points; 0 if the number is not a literal.
         question: None if it is not a literal.
+        draft: Whether its docstring is still the draft of `propose`.
         several: Whether its points cannot be known by reading: pytest makes several checks of it, or a number is computed.
     """
 
@@ -24,6 +29,7 @@ class ReadCheck(NamedTuple):
     points: float | None
     question: str | None
     documented: bool
+    draft: bool
     several: bool
 
 
@@ -61,17 +67,31 @@ def _read(node: ast.FunctionDef, decorators: tuple[ast.expr, ...]) -> ReadCheck:
     if not declared:
         # A decorator that is not a call may be an alias of points(...).
         named = any(isinstance(each, ast.Name) for each in decorators)
-        return ReadCheck(node.name, node.lineno, 0.0 if named else None, None, _has_words(node), several)
+        return ReadCheck(node.name, node.lineno, 0.0 if named else None, None, *_read_title(node), several)
     given = {keyword.arg: keyword.value for keyword in declared[0].keywords}
     values = [*declared[0].args, *(given[name] for name in ("value", "question") if name in given)]
     numbers = [each.value for each in values if isinstance(each, ast.Constant) and isinstance(each.value, (int, float))]
     names = [each.value for each in values if isinstance(each, ast.Constant) and isinstance(each.value, str)]
     worth = float(numbers[0]) if numbers else 0.0
-    return ReadCheck(node.name, node.lineno, worth, names[0] if names else None, _has_words(node), several or not numbers)
+    return ReadCheck(node.name, node.lineno, worth, names[0] if names else None, *_read_title(node), several or not numbers)
 
 
-def _has_words(node: ast.FunctionDef) -> bool:
-    return bool((ast.get_docstring(node) or "").strip())
+def _read_title(node: ast.FunctionDef) -> tuple[bool, bool]:
+    """Return whether a check has a docstring, and whether that is a draft."""
+    title = ast.get_docstring(node) or ""
+    return bool(title.strip()), is_draft(title)
+
+
+def list_draft_titles(home: AssignmentFiles) -> Iterator[Slip]:
+    """Yield the checks whose title is still the draft of `propose`."""
+    for path in home.checks.values():
+        try:
+            drafts = [check for check in list_checks(path) if check.draft]
+        except (SyntaxError, ValueError, OSError):  # which is reported where checks are run
+            continue
+        for check in drafts:
+            text = f"the title of {check.name} is a draft: write the line that a student reads, and remove DRAFT"
+            yield Slip(path, check.line, text, stops=False)
 
 
 def read_calls(path: Path) -> ReadCalls:

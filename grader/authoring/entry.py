@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import importlib.util
+import itertools
 import keyword
 import re
 import subprocess
@@ -98,6 +99,14 @@ def require_free_name(home: AssignmentFiles, name: str) -> None:
     path = home.solution / "mistakes.py"
     if path.is_file() and name in _list_names(_parse(path)):
         raise UsageError(f"{path.relative_to(home.root)} has something called {name} already; choose another name")
+
+
+def find_free_name(home: AssignmentFiles, name: str) -> str:
+    """Return this name for a mistake, with a number behind it if something is called so already."""
+    path = home.solution / "mistakes.py"
+    taken = _list_names(_parse(path)) if path.is_file() else set()
+    numbered = (f"{name}_{number}" for number in itertools.count(2))
+    return next(each for each in itertools.chain([name], numbered) if each not in taken)
 
 
 def _parse(path: Path) -> ast.Module:

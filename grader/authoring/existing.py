@@ -7,16 +7,24 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.assignment import UsageError
+from grader.authoring.marks import MARK, Marks
+from grader.authoring.needs import (
+    changes_setting,
+    is_import,
+    list_bound,
+    list_called_at_once,
+    list_changed,
+    list_imported,
+    list_read,
+)
 from grader.authoring.notebook_read import read_notebook
 
-MARK = re.compile(r"^\s*#+\s*(?P<end>BEGIN|END) SOLUTION\b.*$")  # of Otter and nbgrader, and of this kit
 PROMPT = re.compile(r'^[ \t]*""" # BEGIN PROMPT.*?"""[ \t]*;?[ \t]*# END PROMPT[ \t]*\n?', re.DOTALL | re.MULTILINE)
-SUFFIX = re.compile(r"[ \t]*# SOLUTION( NO PROMPT)?[ \t]*$", re.MULTILINE)
 SHOWN = 60  # characters of a statement that is named
 CALLED = ("__call__", "forward")  # methods without a public name that a question calls
 
@@ -70,10 +78,10 @@ def read_solution(path: Path) -> ExistingSolution:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}; --from takes a Python file or a notebook") from error
     if path.suffix == ".ipynb":
-        text, notes, place = read_notebook(content, path)
+        text, enclosed, notes, place = read_notebook(content, path)
     elif path.suffix == ".py":
         try:
-            text, notes = content.decode("utf-8-sig"), []
+            text, enclosed, notes = content.decode("utf-8-sig"), set(), []
         except UnicodeDecodeError as error:
             raise UsageError(f"{path} is not UTF-8 text (byte {error.start:,}); save it as UTF-8") from error
 
@@ -82,8 +90,7 @@ def read_solution(path: Path) -> ExistingSolution:
     else:
         raise UsageError(f"{path} is neither a Python file (.py) nor a notebook (.ipynb)")
     text = PROMPT.sub(lambda found: "\n" * found[0].count("\n"), "\n".join(text.splitlines()) + "\n")
-    text = SUFFIX.sub("", text)
-    return _Reader(text, place, notes).read()
+    return _Reader(text, place, notes, enclosed).read()
 
 
 class _Reader:
@@ -93,22 +100,25 @@ class _Reader:
         text: Its text.
         place: Names the place of one of its lines.
         notes: What has been noted so far.
+        enclosed: The numbers of lines that are marked as a solution by lines which the text lacks.
     """
 
-    def __init__(self, text: str, place: Callable[[int], str], notes: list[str]) -> None:
+    def __init__(self, text: str, place: Callable[[int], str], notes: list[str], enclosed: set[int]) -> None:
         self.notes = notes
         try:
-            self.lines, origins = _separate_bodies(text)
-            self.text = "\n".join([*self.lines, ""])
-            self.tree = ast.parse(self.text)
+            lines, origins = _separate_bodies(text)
+            self.tree = ast.parse("\n".join([*lines, ""]))
         except (SyntaxError, ValueError) as error:
             line = error.lineno if isinstance(error, SyntaxError) and error.lineno else 1
             raise UsageError(f"{place(line)}: not valid Python: {getattr(error, 'msg', error)}") from error
+        self.marks = Marks(lines, {number for number, origin in enumerate(origins, 1) if origin in enclosed})
+        self.lines = self.marks.lines
         self.place: Callable[[int], str] = lambda line: place(origins[line - 1])
 
     def read(self) -> ExistingSolution:
         kept = self._choose()
         pieces = self._find_pieces(kept)
+        self._note_unmarked(kept, pieces)
         shown = self._mark(pieces)
         kept = self._without_idle_imports(kept)
         parts = []
@@ -129,25 +139,46 @@ class _Reader:
                     self.notes.append(f"left out: {self.place(node.lineno)}: main is a program, not a question")
                 else:
                     kept.add(node)
-            elif (index == 0 and _is_text(node)) or _is_plain(node):
+            elif (index == 0 and _is_text(node)) or _is_plain(node) or changes_setting(node):
                 kept.add(node)
+        plain = {*kept}
         needed: set[str] = set()
-        while needed != (now := {name for node in kept for name in _list_read(node)}):
+        while needed != (now := {name for node in kept for name in list_read(node)}):
             needed = now
-            kept |= {node for node in self.tree.body if _list_bound(node) & needed}
+            kept |= {node for node in self.tree.body if (list_bound(node) | list_changed(node)) & needed}
         for node in self.tree.body:
             defined = isinstance(node, (ast.FunctionDef, ast.ClassDef))
             if node not in kept and not defined and not isinstance(node, ast.Pass):
-                shown = self.lines[node.lineno - 1].strip()
-                self.notes.append(f"left out: {self.place(node.lineno)}: {shown[:SHOWN]}{'...' * (len(shown) > SHOWN)}")
+                self.notes.append(f"left out: {self._describe(node)}")
+            elif node in kept - plain and not isinstance(node, (ast.Assign, ast.AnnAssign)):
+                self.notes.append(f"given to students as it is: {self._describe(node)}")
         return [node for node in self.tree.body if node in kept]
 
+    def _describe(self, node: ast.stmt) -> str:
+        """Return the place and the first line of a statement."""
+        shown = self.lines[node.lineno - 1].strip()
+        return f"{self.place(node.lineno)}: {shown[:SHOWN]}{'...' * (len(shown) > SHOWN)}"
+
+    def _note_unmarked(self, kept: list[ast.stmt], pieces: list[Piece]) -> None:
+        """Say which marked statements stay, and which statements call what the stub lacks."""
+        names = {piece.name for piece in pieces if isinstance(piece.node, ast.FunctionDef)}
+        inside = [part for node in kept if isinstance(node, ast.ClassDef) for part in node.body if not _is_text(part)]
+        for node in [*kept, *inside]:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) or is_import(node):
+                continue
+            if self.marks.cover(node):
+                why = "it is marked as a solution, but only code in functions can be cut"
+                self.notes.append(f"given to students as it is: {self._describe(node)} ({why})")
+            if called := names & list_called_at_once(node):
+                why = f"this calls {', '.join(sorted(called))} as the file is imported, which the stub cannot do"
+                self.notes.append(f"note: {self._describe(node)} ({why}; move it into a function)")
+
     def _without_idle_imports(self, kept: list[ast.stmt]) -> list[ast.stmt]:
-        spans = [self._span(node) for node in kept if not _is_import(node)]
+        spans = [self._span(node) for node in kept if not is_import(node)]
         text = "\n".join(line for first, last in spans for line in self.lines[first - 1 : last])
         found = []
         for node in kept:
-            if _is_import(node) and not any(re.search(rf"\b{re.escape(name)}\b", text) for name in _list_imported(node)):
+            if is_import(node) and not any(re.search(rf"\b{re.escape(name)}\b", text) for name in list_imported(node)):
                 self.notes.append(f"left out: {self.place(node.lineno)}: {ast.unparse(node)} (nothing uses it)")
             else:
                 found.append(node)
@@ -159,13 +190,14 @@ class _Reader:
         chosen: list[ast.FunctionDef | ast.ClassDef] = []
         for node in definitions:
             if isinstance(node, ast.ClassDef):
-                written = [] if node.name.startswith("_") else [part for part in node.body if _is_written(part)]
+                asked = not node.name.startswith("_") or any(map(self._is_marked, node.body))
+                written = [part for part in node.body if asked and (_is_written(part) or self._is_marked(part))]
                 given = [part.name for part in node.body if isinstance(part, ast.FunctionDef) and part not in written]
                 if written and given:
                     named = ", ".join(f"{node.name}.{name}" for name in given)
                     self.notes.append(f"given to students as it is: {self.place(node.lineno)}: {named}")
             else:
-                written = [] if node.name.startswith("_") else [node]
+                written = [] if node.name.startswith("_") and not self.marks.cover(node) else [node]
             if written and not isinstance(node, ast.AsyncFunctionDef):
                 chosen.append(node)
             else:
@@ -174,40 +206,26 @@ class _Reader:
             where = self.place(1).partition(":")[0].partition(",")[0]
             raise UsageError(f"{where} has no public function, and no class with public methods: there is nothing to ask for")
         names = [node.name for node in chosen]
-        used = {node.name: _list_read(node) - {node.name} for node in chosen}
+        used = {node.name: list_read(node) - {node.name} for node in chosen}
         return [
             Piece(node.name, node, self.place(node.lineno), tuple(name for name in names if name in used[node.name]))
             for node in chosen
         ]
 
+    def _is_marked(self, part: ast.stmt) -> bool:
+        """Return whether a part of a class is a function with marked lines."""
+        return isinstance(part, ast.FunctionDef) and self.marks.cover(part)
+
     def _mark(self, pieces: list[Piece]) -> list[list[str]]:
-        """Return by line what stands there once the solutions are marked; marks that a function has already stay in place."""
+        """Return by line what stands there once the solutions are marked."""
         shown = [[] if MARK.match(line) else [line.rstrip()] for line in self.lines]
         for piece in pieces:
-            for function in [piece.node] if isinstance(piece.node, ast.FunctionDef) else piece.methods:
-                first, last = self._find_body(function)
-                begin, end = f"# BEGIN SOLUTION {piece.name}", "# END SOLUTION"
-                indent = " " * function.body[-1].col_offset
-                # The last mark may stand below all code; one with less indentation is about more than this function.
-                numbers = range(first, min(last + 1, len(self.lines)) + 1)
-                marks = {number: MARK.match(self.lines[number - 1]) for number in numbers}
-                inside = {number: mark for number, mark in marks.items() if mark and mark[0].startswith(indent)}
-                for number, mark in inside.items():
-                    shown[number - 1] = [mark[0].partition("#")[0] + (begin if mark["end"] == "BEGIN" else end)]
-                if not inside:
-                    shown[first - 1].insert(0, indent + begin)
-                # A notebook's extract has no comment that stands below the last statement of a cell.
-                if not inside or [mark["end"] for mark in inside.values()][-1] == "BEGIN":
-                    shown[last - 1].append(indent + end)
+            parts = piece.node.body if isinstance(piece.node, ast.ClassDef) else [piece.node]
+            for part in parts:
+                whole = part in piece.methods or part is piece.node
+                if isinstance(part, ast.FunctionDef) and (whole or self.marks.cover(part)):
+                    self.marks.cut(shown, part, piece.name, whole)
         return shown
-
-    def _find_body(self, function: ast.FunctionDef) -> tuple[int, int]:
-        """Return the first and the last line of a body without its docstring, with the comments above it."""
-        body = function.body[1:] if _is_text(function.body[0]) and len(function.body) > 1 else function.body
-        first = min([body[0].lineno, *(part.lineno for part in getattr(body[0], "decorator_list", []))])
-        while not (above := self.lines[first - 2].strip()) or above.startswith("#"):
-            first -= 1
-        return first, body[-1].end_lineno or first
 
     def _span(self, node: ast.stmt) -> tuple[int, int]:
         """Return the first and the last line of a statement, with the comments directly above it and a mark below it."""
@@ -262,43 +280,17 @@ def _is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def _is_import(node: ast.stmt) -> bool:
-    return isinstance(node, (ast.Import, ast.ImportFrom))
-
-
 def _is_plain(node: ast.stmt) -> bool:
     """Return whether a statement is an import, a constant that nothing has to be called for, or a block of such imports."""
-    if _is_import(node) or isinstance(node, ast.AsyncFunctionDef):
+    if is_import(node) or isinstance(node, ast.AsyncFunctionDef):
         return True
     if isinstance(node, (ast.Assign, ast.AnnAssign)):
-        return bool(_list_bound(node)) and not any(isinstance(part, (ast.Call, ast.Await)) for part in ast.walk(node))
+        return bool(list_bound(node)) and not any(isinstance(part, (ast.Call, ast.Await)) for part in ast.walk(node))
     if isinstance(node, (ast.If, ast.Try)):
         inside = {part for part in ast.walk(node) if isinstance(part, ast.stmt)} - {node}
-        imports = set(filter(_is_import, inside))
+        imports = set(filter(is_import, inside))
         return bool(imports) and all(isinstance(part, (ast.Pass, ast.Assign)) for part in inside - imports)
     return False
-
-
-def _list_bound(node: ast.stmt) -> set[str]:
-    """Return the names that an assignment gives a value; none of one that changes a part of something."""
-    if not isinstance(node, (ast.Assign, ast.AnnAssign)):
-        return set()
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    parts = [part for target in targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
-    return {part.id for part in parts if isinstance(part, ast.Name)}
-
-
-def _list_read(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
-
-
-def _list_imported(node: ast.stmt) -> Iterator[str]:
-    """Yield the names that an import binds; what it is for if that cannot be seen, a text that stands in every file."""
-    assert isinstance(node, (ast.Import, ast.ImportFrom))
-    for alias in node.names:
-        if alias.name == "*" or (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
-            yield "def"
-        yield alias.asname or alias.name.partition(".")[0]
 
 
 def _join(parts: list[tuple[ast.stmt, str]], lines: list[str]) -> str:
@@ -308,7 +300,7 @@ def _join(parts: list[tuple[ast.stmt, str]], lines: list[str]) -> str:
         before = parts[index - 1][0] if index else None
         if before is not None:
             wide = any(isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) for each in (before, node))
-            alike = type(before) is type(node) or (_is_import(before) and _is_import(node))
+            alike = type(before) is type(node) or (is_import(before) and is_import(node))
             between = lines[before.end_lineno or 0 : node.lineno - 1]
             near = alike and not part.startswith("#") and all(line.strip() for line in between)
             text += "\n\n\n" if wide else "\n" if near else "\n\n"

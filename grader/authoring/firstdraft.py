@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
@@ -44,7 +45,7 @@ def write_draft(root: Path, name: str, title: str, source: Path, report: Callabl
     """
     solution = read_solution(source)
     support, requirements = _find_imported(solution, source)
-    functions = {piece.name for piece in solution.pieces if not piece.methods}
+    functions = {piece.name for piece in solution.pieces if isinstance(piece.node, ast.FunctionDef)}
     subjects = [make_subject(piece, functions, "torch" in solution.modules) for piece in solution.pieces]
     keys = [subject.key for subject in subjects]
     if twice := [subject.piece for subject in subjects if keys.count(subject.key) > 1]:
@@ -65,7 +66,8 @@ def write_draft(root: Path, name: str, title: str, source: Path, report: Callabl
         loaded = harness.sandbox.load(submission)
         if loaded.status != "ok":
             why = loaded.details.get("message") or loaded.output.strip() or loaded.status
-            raise UsageError(f"{source} cannot be imported in the sandbox: {str(why).splitlines()[0]}")
+            calls = [note.removeprefix("note: ") for note in solution.notes if note.startswith("note: ")][:1]
+            raise UsageError("; ".join([f"{source} cannot be imported in the sandbox: {str(why).splitlines()[0]}", *calls]))
         for subject in subjects:
             try_subject(harness, submission, subject)
     cases = render_cases(name, subjects)

@@ -12,7 +12,7 @@ from pathlib import Path
 from grader import answers
 from grader.answers import CaseRecipe
 from grader.assignment import SUITES, AssignmentFiles, UsageError
-from grader.authoring.checks_read import ReadCheck, list_checks, read_calls
+from grader.authoring.checks_read import ReadCheck, list_checks, list_draft_titles, read_calls
 from grader.authoring.recipes import cook_case, holds_nan, list_unstorable, load_recipes
 from grader.authoring.slips import Slip, find_question_line, list_setting_slips, suggest
 from grader.authoring.staleness import list_stale_files
@@ -49,7 +49,7 @@ def inspect_assignment(root: Path, name: str, stale: bool = True) -> list[Slip]:
     recipes, slips = _read_cases(home)
     found += slips
     checks = {suite: list_checks(home.checks[suite]) for suite in SUITES}
-    found += _inspect_checks(home, checks, recipes)
+    found += [*_inspect_checks(home, checks, recipes), *list_draft_titles(home)]
     mistakes, slips = _read_catalogue(home, blind)
     found += slips
     found += _inspect_questions(home, checks, mistakes, whole=not slips and not blind)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from grader.assignment import UsageError
-from grader.sandbox.cells import NotANotebook, extract_definitions, read_code_cells
+from grader.authoring.marks import SUFFIX, list_enclosed
+from grader.sandbox.cells import Extract, NotANotebook, extract_definitions, read_code_cells
 
 MAGIC = re.compile(r"^\s*[%!].*")
 
 
-def read_notebook(content: bytes, path: Path) -> tuple[str, list[str], Callable[[int], str]]:
-    """Return the definitions of a notebook and what they need, notes, and a function that names the place of a line.
+def read_notebook(content: bytes, path: Path) -> tuple[str, set[int], list[str], Callable[[int], str]]:
+    """Return the definitions of a notebook and what they need, and what there is to know of them.
+
+    These are the numbers of the lines that are marked as a solution by lines outside of statements, notes, and a function that
+    names the place of a line.
 
     Raises:
         UsageError: If it cannot be read as a notebook.
@@ -40,7 +44,24 @@ def read_notebook(content: bytes, path: Path) -> tuple[str, list[str], Callable[
         first, cell, at = max((entry for entry in found.lines if entry[0] <= line), default=(line, 0, 1))
         return f"{path.name}, cell {cell}, line {at + line - first}"
 
-    return found.source, notes, place
+    text, enclosed = _restore_marks(found, dict(cells))
+    return text, enclosed, notes, place
+
+
+def _restore_marks(found: Extract, cells: Mapping[int, str]) -> tuple[str, set[int]]:
+    """Return an extract with the marks at the ends of its statements, and its lines between marks: it has statements alone."""
+    made, enclosed = found.source.splitlines(), set()
+    starts = sorted(found.lines)
+    for (first, cell, at), after in zip(starts, [*(start for start, _, _ in starts[1:]), len(made) + 2], strict=True):
+        lines = cells[cell].splitlines()
+        inside = {*list_enclosed(lines)}
+        for number, origin in zip(range(first, after - 1), range(at, len(lines) + 1), strict=False):
+            mark = SUFFIX.search(lines[origin - 1])
+            if mark and not SUFFIX.search(made[number - 1]):
+                made[number - 1] += mark[0]
+            if origin in inside:
+                enclosed.add(number)
+    return "\n".join([*made, ""]), enclosed
 
 
 def _list_idle(text: str, kept: set[int]) -> Iterator[str]:

@@ -9,7 +9,7 @@ import keyword
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,10 +94,17 @@ def list_sources(home: AssignmentFiles) -> list[Path]:
 
 def write_all(texts: dict[Path, str]) -> None:
     """Write all of these files or none."""
-    before = {path: _read(path) if path.is_file() else None for path in texts}
-    try:
+    with restore_after_failure(texts):
         for path, text in texts.items():
             write_atomically(path, text)
+
+
+@contextlib.contextmanager
+def restore_after_failure(paths: Iterable[Path]) -> Iterator[None]:
+    """Give these files their old texts again, or delete the new ones, if what is done meanwhile raises an exception."""
+    before = {path: _read(path) if path.is_file() else None for path in paths}
+    try:
+        yield
     except BaseException:
         for path, was in before.items():
             with contextlib.suppress(OSError):

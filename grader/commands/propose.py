@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from grader.proof.candidates import Candidate
     from grader.proof.listing import Line
     from grader.proof.proposing import Proposal, Proposals, WrongGroup
-    from grader.proof.telling_apart import ProposedCase, Unseparated
+    from grader.proof.telling_apart import ProposedCase
     from grader.proof.variations import Variation
 
 MOST = 5  # mistakes of a question that are shown
@@ -47,11 +47,13 @@ def run(root: Path, options: argparse.Namespace) -> int:
         raise UsageError(f"{missing[0].relative_to(root)} is missing; first run `python -m grader build {options.name}`")
     refuse_slips(root, options.name, "proposed")
     session = _Session(home, options)
-    if options.accept is not None:
-        session.accept([name.strip() for name in options.accept.split(",") if name.strip()])
-    else:
-        session.propose()
-    session.end()
+    try:
+        if options.accept is not None:
+            session.accept(list(dict.fromkeys(name.strip() for name in options.accept.split(",") if name.strip())))
+        else:
+            session.propose()
+    finally:  # also after Ctrl-C, when some proposals have been accepted
+        session.end()
     return GRADED
 
 
@@ -76,11 +78,13 @@ class _Session:
 
     Attributes:
         written: The files that were changed.
+        said: What was written, a line each.
     """
 
     home: AssignmentFiles
     options: argparse.Namespace
     written: list[Path] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
 
     # To propose
 
@@ -91,19 +95,20 @@ class _Session:
         from grader.proof.candidates import make_candidates
         from grader.proof.pool import TrialPool
         from grader.proof.proposing import propose
-        from grader.proof.telling_apart import find_cases
+        from grader.proof.telling_apart import find_cases, list_unseparated
 
         candidates, groups = make_candidates(self.home, self.options.question), self._read_groups()
         workers = count_workers(self.options)
         with Harness(self.home) as harness, TrialPool(harness, workers, self.home.assignment.name) as pool:
             found = propose(pool, self.home, candidates, groups)
-            cases, left = find_cases(pool, self.home, self._list_unseparated(found))
+            unseparated = list_unseparated(self.home, found.survivors, self.options.question)
+            cases, left = find_cases(pool, self.home, unseparated)
         _print(listing.summarize(found))
         asks, head = sys.stdin.isatty() and sys.stdout.isatty(), ""
         for entry in [*self._list_mistakes(found), *self._list_ideas(), *self._list_cases(cases)]:
             _print([*([("", ""), (entry.head, "bold underline")] if entry.head != head else []), *entry.lines])
             head = entry.head
-            if asks and entry.accept is not None and not _ask(entry.accept):
+            if asks and entry.accept is not None and not _ask(partial(self._write_together, entry.accept)):
                 return
         _print(listing.describe_unseparated(left))
 
@@ -130,15 +135,6 @@ class _Session:
                 found.append(WrongGroup(group.number, group.question, len(group.submissions), shows, course.suites))
         return found
 
-    def _list_unseparated(self, found: Proposals) -> list[Unseparated]:
-        from grader.proof.catalogue import load_catalogue
-        from grader.proof.reduction import list_recorded_mistakes
-        from grader.proof.telling_apart import list_lookalikes, list_survivors
-
-        texts = {one.id: one.submission for one in load_catalogue(self.home, "mistakes")}
-        alike = list_lookalikes(self.home, list_recorded_mistakes(self.home), texts, self.options.question)
-        return [*list_survivors(self.home, found.survivors), *alike]
-
     def _list_mistakes(self, found: Proposals) -> Iterator[_Entry]:
         from grader.proof import listing
         from grader.proof.proposing import draft_mistake
@@ -154,7 +150,9 @@ class _Session:
             yield _Entry(f"Groups of {self.options.graded}", listing.describe_group(group), partial(self._write_group, group))
 
     def _list_ideas(self) -> Iterator[_Entry]:
-        head, found = "What checks are there for (catches.toml)", self._suggest_ideas()
+        from grader.proof.proposing import suggest_missing_ideas
+
+        head, found = "What checks are there for (catches.toml)", suggest_missing_ideas(self.home, self.options.question)
         for check, names in found.items():
             if names:
                 yield _Entry(head, [(f"{check}  {', '.join(names)}", "bold")], partial(self._write_idea, check, names))
@@ -162,50 +160,31 @@ class _Session:
             why = "no mistake carries the idea of these: what they catch, every other check of the question catches, too"
             yield _Entry(head, [(f"  {why}", ""), *((f"    {check}", "") for check in missing)], None)
 
-    def _suggest_ideas(self) -> dict[str, tuple[str, ...]]:
-        """Return mistakes for the checks without an entry in catches.toml."""
-        from grader.assignment import SUITES
-        from grader.authoring.checks_read import list_checks
-        from grader.proof.ideas import read_ideas, suggest_ideas
-        from grader.proof.reduction import list_recorded_mistakes
-        from grader.proof.trials import list_end_to_end_questions
-
-        whole = list_end_to_end_questions(self.home.assignment)
-        checks = {
-            f"{suite}/{check.name}": check.question
-            for suite in SUITES
-            for check in list_checks(self.home.checks[suite])
-            if check.question and check.question not in whole
-        }
-        caught = {
-            one.id: {check.partition("[")[0] for check in one.shows}
-            for one in list_recorded_mistakes(self.home)
-            if ", " not in one.id
-        }
-        found = suggest_ideas(read_ideas(self.home), checks, caught)
-        return {check: names for check, names in found.items() if caught and self.options.question in (None, checks[check])}
-
     def _list_cases(self, cases: Sequence[ProposedCase]) -> Iterator[_Entry]:
+        from grader.authoring.newcheck import render_check
         from grader.proof import listing
 
         for case in cases:
-            lines = listing.describe_case(case, self._relative("cases.py"))
+            path = self.home.solution / "cases.py"
+            lines = listing.describe_case(case, self._relative(path), render_check(self.home, case.variation))
             yield _Entry("Cases", lines, partial(self._write_case, case.variation))
 
-    def _relative(self, name: str) -> str:
-        return (self.home.solution / name).relative_to(self.home.root).as_posix()
+    def _relative(self, path: Path) -> str:
+        return path.relative_to(self.home.root).as_posix()
 
     # To accept
 
     def accept(self, names: Sequence[str]) -> None:
-        """Write the proposals with these names; nothing if one of them is unknown or is not a new mistake."""
+        """Write the proposals with these names; nothing if one of them is unknown, is not new, or cannot be written."""
         from grader.assignment import UsageError
         from grader.authoring.entry import require_free_name
         from grader.proof.candidates import make_candidates
+        from grader.proof.proposing import suggest_missing_ideas
         from grader.proof.variations import list_variations
 
         candidates = {one.name: one for one in make_candidates(self.home, self.options.question)}
-        ideas, groups = self._suggest_ideas(), {group.id: group for group in self._read_groups()}
+        ideas = suggest_missing_ideas(self.home, self.options.question)
+        groups = {group.id: group for group in self._read_groups()}
         cases = {one.name: one for one in list_variations(self.home)}
         known = {*candidates, *(check for check, mistakes in ideas.items() if mistakes), *groups, *cases}
         if unknown := [name for name in names if name not in known]:
@@ -213,34 +192,61 @@ class _Session:
             raise UsageError(
                 f"nothing was written: there is no proposal {unknown[0]!r}; `propose` without --accept prints the names{more}"
             )
-        proposals = self._try([candidates[name] for name in names if name in candidates], list(groups.values()))
+        asked = [cases[name] for name in names if name in cases]
+        proposals = self._try([candidates[name] for name in names if name in candidates], list(groups.values()), asked)
         for proposal in proposals:
             require_free_name(self.home, proposal.candidate.name)
-        for name in (name for name in names if name in groups):  # first: of these, some turn out to be no small change
-            self._write_group(groups[name])
-        for proposal in proposals:
-            self._write_mistake(proposal)
-        for name in names:
-            if name in ideas:
-                self._write_idea(name, ideas[name])
-            elif name in cases:
-                self._write_case(cases[name])
 
-    def _try(self, candidates: Sequence[Candidate], groups: Sequence[WrongGroup]) -> list[Proposal]:
+        def write() -> None:
+            for name in (name for name in names if name in groups):  # first: some turn out to be no small change
+                self._write_group(groups[name])
+            for proposal in proposals:
+                self._write_mistake(proposal)
+            for name in (name for name in names if name in ideas):
+                self._write_idea(name, ideas[name])
+            for case in asked:
+                self._write_case(case)
+
+        self._write_together(write)
+
+    def _write_together(self, write: Callable[[], None]) -> None:
+        """Write what `write` writes, and say so; if it fails, leave all files as they were."""
+        from grader.assignment import UsageError
+        from grader.authoring.rename import list_sources, restore_after_failure
+
+        new = [self.home.solution / name for name in ("mistakes.py", "catches.toml")]
+        before = len(self.written), len(self.said)
+        try:
+            with restore_after_failure(dict.fromkeys([*list_sources(self.home), *new])):
+                write()
+        except BaseException as error:
+            del self.written[before[0] :], self.said[before[1] :]
+            if isinstance(error, UsageError):
+                raise UsageError(f"nothing was written: {str(error).removeprefix('nothing was written: ')}") from error
+            raise
+        for line in self.said[before[1] :]:
+            print(line)
+
+    def _try(self, candidates: Sequence[Candidate], groups: Sequence[WrongGroup], cases: Sequence[Variation]) -> list[Proposal]:
         """Return the proposals of some candidates.
 
         Raises:
-            UsageError: If one of them is not a mistake that the catalogue lacks.
+            UsageError: If one of them is not a mistake that the catalogue lacks, or the solution cannot answer a case.
         """
         from grader.assignment import UsageError
         from grader.judge.harness import Harness
         from grader.proof.pool import TrialPool
-        from grader.proof.proposing import propose
+        from grader.proof.proposing import Proposals, propose
+        from grader.proof.telling_apart import list_usable
 
-        if not candidates:
+        if not candidates and not cases:
             return []
         with Harness(self.home) as harness, TrialPool(harness, 1, self.home.assignment.name) as pool:
-            found = propose(pool, self.home, candidates, groups)
+            usable = {one.name for one in list_usable(pool, self.home, cases)}
+            found = propose(pool, self.home, candidates, groups) if candidates else Proposals()
+        if unusable := [one.name for one in cases if one.name not in usable]:
+            why = "the solution has no answer to it that a check can compare"
+            raise UsageError(f"nothing was written: {unusable[0]} is not a proposal: {why}")
         lost = [one.name for one in candidates if one.name not in {proposal.candidate.name for proposal in found.found}]
         if lost:
             why = found.refused.get(lost[0], "")
@@ -254,15 +260,20 @@ class _Session:
         mistake = draft_mistake(self.home, proposal)
         require_free_name(self.home, mistake.id)
         _, text, _ = make_catalogue(self.home, mistake)
-        self._write("mistakes.py", text, f"{mistake.id}; now rewrite its hint")
+        self._write({self.home.solution / "mistakes.py": text}, f"{mistake.id}; now rewrite its hint")
 
     def _write_group(self, group: WrongGroup) -> None:
         """Declare the smallest change of the solution that fails like a group, as `catalogue add` does."""
+        from grader.authoring.entry import find_free_name
         from grader.commands import catalogue
         from grader.proof.catalogue import DRAFT
 
         asked = {"name": self.options.name, "submission": None, "graded": self.options.graded, "question": None}
-        asked |= {"group": group.number, "id": group.id, "hint": f"{DRAFT} What do these students get wrong?"}
+        asked |= {
+            "group": group.number,
+            "id": find_free_name(self.home, group.id),
+            "hint": f"{DRAFT} What do these students get wrong?",
+        }
         asked |= {"source": "student code", "dry_run": False, "workers": self.options.workers}
         catalogue.run(self.home.root, argparse.Namespace(**asked))
         self.written.append(self.home.solution / "mistakes.py")
@@ -272,22 +283,20 @@ class _Session:
 
         path = get_ideas_path(self.home)
         text = path.read_text(encoding="utf-8") if path.is_file() else ""
-        self._write(path.name, add_idea(text, check, names), check)
+        self._write({path: add_idea(text, check, names)}, check)
 
     def _write_case(self, variation: Variation) -> None:
-        from grader.proof.variations import add_case
+        from grader.authoring.newcheck import plan_case
 
-        self._write(
-            "cases.py", add_case(self.home, variation), f"{variation.name}; now write a check that uses it, with points"
-        )
+        self._write(plan_case(self.home, variation), f"{variation.name}; now rewrite the title of its check")
 
-    def _write(self, name: str, text: str, what: str) -> None:
+    def _write(self, texts: Mapping[Path, str], what: str) -> None:
         from grader.report.model import write_atomically
 
-        path = self.home.solution / name
-        write_atomically(path, text)
-        self.written.append(path)
-        print(f"wrote {self._relative(name)}: {what}")
+        for path, text in texts.items():
+            write_atomically(path, text)
+            self.written.append(path)
+        self.said.append(f"wrote {', '.join(map(self._relative, texts))}: {what}")
 
     def end(self) -> None:
         """Say what to do next, if anything was written."""
@@ -295,7 +304,7 @@ class _Session:
             name = self.home.assignment.name
             print(
                 f"\nNext:\n  python -m grader build {name}     # stores what the checks see of it\n"
-                f"  python -m grader verify {name}    # proves it; a hint that is still a draft is a FAULT"
+                f"  python -m grader verify {name}    # proves it; a hint or a title that is still a draft is a FAULT"
             )
 
 
@@ -327,6 +336,6 @@ def _ask(accept: Callable[[], None]) -> bool:
             try:
                 accept()
             except UsageError as error:
-                _print([(f"  not written: {error}", "red")])
+                _print([(f"  {error}", "red")])
         if answer in ("a", "s", "q", ""):
             return answer != "q"

@@ -95,14 +95,16 @@ def require_proven(root: Path, options: argparse.Namespace) -> None:
     """
     from grader.assignment import AssignmentFiles, UsageError
     from grader.authoring.staleness import list_stale_files
-    from grader.proof.standing import find_gaps
+    from grader.proof.standing import find_gaps, needs_full_proof
 
     name = options.name
     home = AssignmentFiles(root, name)
     gaps = find_gaps(home)
     if gaps and not options.unproven:
         build = f"`python -m grader build {name}`, then " if any(list_stale_files(home)) else ""
-        commands = f"{build}`python -m grader verify --quick {name}`, which takes minutes"
+        full = needs_full_proof(home)  # --quick would not look for some of the faults that it found
+        verify = f"verify {name}" if full else f"verify --quick {name}"
+        commands = f"{build}`python -m grader {verify}`, which takes minutes"
         raise UsageError(f"nothing was written: {'; '.join(gaps)}. Next: {commands}; or add --unproven to pack a draft")
     if gaps:
         options.draft = True

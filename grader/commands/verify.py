@@ -55,7 +55,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
             print(line if fault is None else f"{'FAULT' if fault else 'ok   '} {name}: {line}", flush=True)
             faults += [line] if fault else []
         if note and home:
-            note.write(home, faults)
+            note.write(home, faults, quick=options.quick)
         if faults:
             code = 1
             print("\n".join([f"\n{name}: not proven; faults found: {len(faults)}", *(f"  {line}" for line in faults)]))

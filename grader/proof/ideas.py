@@ -146,7 +146,8 @@ def suggest_ideas(
 ) -> dict[str, tuple[str, ...]]:
     """Return, for each check without an entry, the mistakes that say most about it: those that fewest other checks catch.
 
-    A check gets no mistake if all that it catches fail every check of the same question and suite, too.
+    An empty entry counts: its author has decided. A check gets no mistake if all that it catches fail every check of the same
+    question and suite, too.
 
     Args:
         checks: The question of each check.
@@ -154,7 +155,7 @@ def suggest_ideas(
     """
     found: dict[str, tuple[str, ...]] = {}
     for check, question in checks.items():
-        if any(idea.means(check) and idea.mistakes for idea in ideas):
+        if any(idea.means(check) for idea in ideas):
             continue
         suite = check.partition("/")[0]
         beside = {one for one, of in checks.items() if of == question and one.partition("/")[0] == suite}
@@ -165,8 +166,29 @@ def suggest_ideas(
 
 
 def add_idea(text: str, check: str, mistakes: Sequence[str]) -> str:
-    """Return the text of a catches.toml with an entry for one more check, below the others of its suite."""
+    """Return the text of a catches.toml with an entry for one more check, below the others of its suite.
+
+    Raises:
+        UsageError: If the file would not be valid, or would change elsewhere: it is written in another way than this.
+    """
     suite, _, name = check.partition("/")
+    made = _insert_entry(text, suite, name, mistakes)
+    before = tomllib.loads(text)
+    expected = before | {suite: before.get(suite, {}) | {name: [*mistakes]}}
+    try:
+        added = tomllib.loads(made) == expected and name not in before.get(suite, {})
+    except tomllib.TOMLDecodeError:
+        added = False
+    if not added:
+        entry = f"{name} = {json.dumps([*mistakes], ensure_ascii=False)}"
+        raise UsageError(
+            f"nothing was written: catches.toml cannot take an entry for {check}; write by hand in [{suite}]: {entry}"
+        )
+    return made
+
+
+def _insert_entry(text: str, suite: str, name: str, mistakes: Sequence[str]) -> str:
+    """Return the text with an entry at the end of the suite's table."""
     entry = f"{json.dumps(name) if '[' in name else name} = {json.dumps([*mistakes], ensure_ascii=False)}"
     lines = (text or HEAD).rstrip("\n").splitlines()
     headers = [index for index, line in enumerate(lines) if line.lstrip().startswith("[")]

@@ -64,16 +64,17 @@ def describe_group(group: WrongGroup) -> list[Line]:
     ]
 
 
-def describe_case(case: ProposedCase, path: str) -> list[Line]:
+def describe_case(case: ProposedCase, path: str, check: str) -> list[Line]:
     """Return the lines of a proposed case.
 
     Args:
         path: The path of cases.py.
+        check: The check that uses it.
     """
     lines: list[Line] = [(f"{case.variation.name}  distinguishes what no check distinguishes:", "bold")]
     lines += _list_some(case.tells, "    ")
     lines += [(f"  in {path}:", ""), *((f"    {line}", "green") for line in case.variation.code.splitlines())]
-    return [*lines, ("  and a check:", ""), *((f"    {line}", "green") for line in case.variation.check.splitlines())]
+    return [*lines, ("  and a check:", ""), *((f"    {line}", "green") for line in check.splitlines())]
 
 
 def describe_unseparated(left: Sequence[Unseparated]) -> list[Line]:

@@ -14,16 +14,18 @@ from typing import Any
 
 from grader.answers import UNPREDICTABLE, Mistake
 from grader.assignment import SUITES, AssignmentFiles, UsageError
+from grader.authoring.checks_read import list_checks
 from grader.authoring.entry import NewMistake
 from grader.judge.compare import difference
 from grader.judge.run import Grader
 from grader.proof import cutting
 from grader.proof.candidates import Candidate, find_solution
 from grader.proof.catalogue import Variant, load_catalogue
+from grader.proof.ideas import read_ideas, suggest_ideas
 from grader.proof.mutants import read_survivors
 from grader.proof.pool import TrialPool
 from grader.proof.reduction import gives_wrong_answer, list_recorded_mistakes
-from grader.proof.trials import keep_replies, list_unit_questions, try_variant
+from grader.proof.trials import keep_replies, list_end_to_end_questions, list_unit_questions, try_variant
 
 RTOL, ATOL = 1e-4, 1e-5  # between the evidence of two candidates, as between stored evidence and a submission
 MAX_SOURCE = 40  # characters of a change in the listing
@@ -293,6 +295,25 @@ def _sort(found: Sequence[Proposal], order: Mapping[str, int], patterns: Set[fro
         times.update([pattern, kind])
     by_place = dict(zip(ranked, sorted(found, key=rank), strict=True))
     return [by_place[place] for place in sorted(ranked)]
+
+
+def suggest_missing_ideas(home: AssignmentFiles, question: str | None = None) -> dict[str, tuple[str, ...]]:
+    """Return mistakes for the checks without an entry in catches.toml; none for a check whose idea no mistake carries.
+
+    Args:
+        question: The question of the checks; None for all.
+    """
+    whole = list_end_to_end_questions(home.assignment)
+    checks = {
+        f"{suite}/{check.name}": check.question
+        for suite in SUITES
+        for check in list_checks(home.checks[suite])
+        if check.question and check.question not in whole
+    }
+    recorded = [one for one in list_recorded_mistakes(home) if ", " not in one.id]
+    caught = {one.id: {check.partition("[")[0] for check in one.shows} for one in recorded}
+    found = suggest_ideas(read_ideas(home), checks, caught)
+    return {check: names for check, names in found.items() if caught and question in (None, checks[check])}
 
 
 def draft_mistake(home: AssignmentFiles, proposal: Proposal) -> NewMistake:

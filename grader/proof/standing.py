@@ -3,7 +3,7 @@
 One of two things is enough:
 
 - the note of the last `verify NAME` in this checkout, if it found no fault, and neither the assignment's files nor the kit have
-  changed since
+  changed since; faults of a full proof stay in it until another full proof, because `--quick` does not look for all of them
 - the records in tests/proof/NAME.jsonl, if each alternative and each mistake has a matching record with the right verdict
 
 A record matches as long as nothing that decides its trial has changed (records.py), except the libraries: students use other
@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from grader.answers import Mistake
 from grader.assignment import AssignmentFiles, UsageError
+from grader.authoring.checks_read import list_draft_titles
 from grader.authoring.staleness import list_stale_files
 from grader.hashing import hash_kit, hash_parts
 from grader.proof.ideas import find_missed, read_ideas
@@ -41,6 +42,7 @@ class LastProof(BaseModel):
         kit: The hash of the kit's code that decides outcomes.
         files: The hash of each file of the proof, by its path in the checkout.
         faults: The faults that it found, one line each.
+        full_faults: The faults that the last full proof of the same files and kit found; it may be the same proof.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -48,6 +50,7 @@ class LastProof(BaseModel):
     kit: str
     files: dict[str, str]
     faults: tuple[str, ...] = ()
+    full_faults: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, home: AssignmentFiles) -> LastProof | None:
@@ -66,10 +69,17 @@ class LastProof(BaseModel):
         texts = {path.relative_to(home.root).as_posix(): path.read_bytes().replace(b"\r\n", b"\n") for path in found}
         return cls(kit=hash_kit(*DECIDES), files={name: hash_parts([text]) for name, text in sorted(texts.items())})
 
-    def write(self, home: AssignmentFiles, faults: Sequence[str]) -> None:
-        """Write the note, unless the checkout cannot be written."""
+    def write(self, home: AssignmentFiles, faults: Sequence[str], quick: bool = False) -> None:
+        """Write the note, unless the checkout cannot be written; a quick proof keeps the faults of a full one."""
+        last = LastProof.read(home) if quick else None
+        kept = last.full_faults if last and last.is_about_same(self) else ()
+        found = {"faults": tuple(faults), "full_faults": kept if quick else tuple(faults)}
         with contextlib.suppress(OSError):
-            write_atomically(_place(home), self.model_copy(update={"faults": tuple(faults)}).model_dump_json(indent=1))
+            write_atomically(_place(home), self.model_copy(update=found).model_dump_json(indent=1))
+
+    def is_about_same(self, other: LastProof) -> bool:
+        """Return whether both proofs are of the same files, with the same kit."""
+        return (self.kit, self.files) == (other.kit, other.files)
 
 
 def find_gaps(home: AssignmentFiles) -> list[str]:
@@ -80,13 +90,22 @@ def find_gaps(home: AssignmentFiles) -> list[str]:
         return [str(error)]
 
 
+def needs_full_proof(home: AssignmentFiles) -> bool:
+    """Return whether a full proof of the current files found faults, which a quick one might not look for."""
+    last = LastProof.read(home)
+    return last is not None and bool(last.full_faults) and last.is_about_same(LastProof.begin(home))
+
+
 def _list_gaps(home: AssignmentFiles) -> list[str]:
     last, now = LastProof.read(home), LastProof.begin(home)
-    same = last is not None and (last.kit, last.files) == (now.kit, now.files)
-    if last and same and last.faults:
-        return [f"the last `verify` found {_count(len(last.faults), 'fault')}, the first: {last.faults[0]}"]
+    same = last is not None and last.is_about_same(now)
+    if last and same and (faults := last.faults or last.full_faults):
+        which = "`verify`" if last.faults else "`verify` without --quick"
+        return [f"the last {which} found {_count(len(faults), 'fault')}, the first: {faults[0]}"]
     if stale := list(list_stale_files(home)):
         return [f"{file.path.relative_to(home.root).as_posix()} is stale: {file.why}" for file in stale]
+    if drafts := list(list_draft_titles(home)):
+        return [slip.describe(home.root) for slip in drafts]
     if same:
         return []
     proof = _RecordedProof(home, ProofOptions())

@@ -18,8 +18,10 @@ from grader.authoring.recipes import holds_nan, list_unstorable
 from grader.judge.compare import difference
 from grader.judge.run import Grader
 from grader.proof.candidates import Candidate
+from grader.proof.catalogue import load_catalogue
 from grader.proof.pool import TrialPool
 from grader.proof.proposing import agree
+from grader.proof.reduction import list_recorded_mistakes
 from grader.proof.trials import keep_replies
 from grader.proof.variations import Inputs, Variation, format_code, list_cases, list_variations
 
@@ -58,6 +60,16 @@ def list_survivors(home: AssignmentFiles, survivors: Iterable[Candidate]) -> lis
     return [Unseparated(f"{one.question}: {one.change}", one.function, solution, one.submission) for one in survivors]
 
 
+def list_unseparated(home: AssignmentFiles, survivors: Iterable[Candidate], question: str | None) -> list[Unseparated]:
+    """Return what no check tells apart: candidates that none catches, and recorded mistakes that look alike.
+
+    Args:
+        question: The question of the mistakes; None for all.
+    """
+    texts = {one.id: one.submission for one in load_catalogue(home, "mistakes")}
+    return [*list_survivors(home, survivors), *list_lookalikes(home, list_recorded_mistakes(home), texts, question)]
+
+
 def list_lookalikes(
     home: AssignmentFiles, recorded: Sequence[Mistake], texts: Mapping[str, str], question: str | None = None
 ) -> list[Unseparated]:
@@ -86,13 +98,11 @@ def find_cases(
     """Return few cases that tell as many of these apart as possible, and those that no variation tells apart."""
     proposed: list[ProposedCase] = []
     left: list[Unseparated] = []
-    solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
     for function in dict.fromkeys(one.function for one in unseparated):
         own = [one for one in unseparated if one.function == function]
         before = [(case.driver, case.inputs) for case, _ in list_cases(home, function)]
         tried = list(list_variations(home, function, max(LEAST_OF_A_CASE, MOST_OF_A_FUNCTION // max(len(before), 1))))
-        right = [pool.submit(answer_calls, solution, [(one.driver, one.inputs) for one in tried], seed) for seed in (0, 1)]
-        tried = [one for one, *answers in zip(tried, *(each.result() for each in right), strict=True) if _is_usable(*answers)]
+        tried = list_usable(pool, home, tried)
         calls = [*before, *((one.driver, one.inputs) for one in tried)]
         texts = dict.fromkeys(text for one in own for text in (one.one, one.other))
         pending = {text: pool.submit(answer_calls, text, calls, 0) for text in texts}
@@ -114,6 +124,13 @@ def find_cases(
         told = [one for case in chosen for one in case.tells]
         left += [replace(one, label=f"{one.label} ({len(tried)} inputs tried)") for one in own if one not in told]
     return proposed, left
+
+
+def list_usable(pool: TrialPool, home: AssignmentFiles, tried: Sequence[Variation]) -> list[Variation]:
+    """Return the variations that the solution can answer, so that a check can compare the answer."""
+    solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
+    right = [pool.submit(answer_calls, solution, [(one.driver, one.inputs) for one in tried], seed) for seed in (0, 1)]
+    return [one for one, *answers in zip(tried, *(each.result() for each in right), strict=True) if _is_usable(*answers)]
 
 
 def _choose(tried: Sequence[Variation], telling: Mapping[int, list[Unseparated]]) -> Iterator[ProposedCase]:

@@ -9,7 +9,7 @@ import contextlib
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,33 +33,29 @@ class Variation:
 
     Attributes:
         name: Its name as a case, which says how it was made.
+        base: The name of the existing case.
         code: Its declaration in cases.py.
     """
 
     name: str
+    base: str
     driver: str
     question: str
     inputs: Inputs
     code: str
 
-    @property
-    def check(self) -> str:
-        """A check that uses it, for the author to complete."""
-        return (
-            f'@points(1, question="{self.question}")\ndef test_{self.name}(student):\n'
-            f'    """What a student reads: the idea of this case."""\n    student.expect("{self.name}")\n'
-        )
-
 
 def list_variations(home: AssignmentFiles, function: str | None = None, most: int = MOST_OF_A_CASE) -> Iterator[Variation]:
-    """Yield the variations of cases; none has the name of a case that there is.
+    """Yield the variations of visible cases; none has the name of a case that there is.
+
+    Those of hidden cases would show students hidden inputs.
 
     Args:
         function: The function that the cases are about; all cases without one.
         most: How many variations a case has.
     """
     taken = {case.name for case, _ in list_cases(home)}
-    for case, seed in list_cases(home, function):
+    for case, seed in list_cases(home, function, suites=("visible",)):
         for kind, changes in itertools.islice(_vary(case.inputs), min(most, MOST_OF_A_CASE)):
             name = f"{kind}_of_{case.name}"
             inputs = {key: _change(value, changes.get(key, OLD)) for key, value in case.inputs.items()}
@@ -68,9 +64,9 @@ def list_variations(home: AssignmentFiles, function: str | None = None, most: in
                 yield _write_variation(case, name, inputs, _render_changes(case, changes, seed))
 
 
-def list_cases(home: AssignmentFiles, function: str | None = None) -> list[tuple[Case, int]]:
-    """Return all cases, or those about one function, each with the seed from which it was made."""
-    stored = [read_answers(home.answers[suite], home.assignment.name) for suite in SUITES]
+def list_cases(home: AssignmentFiles, function: str | None = None, suites: Sequence[str] = SUITES) -> list[tuple[Case, int]]:
+    """Return the cases of these suites, or those about one function, each with the seed from which it was made."""
+    stored = [read_answers(home.answers[suite], home.assignment.name) for suite in suites]
     asked = list_unit_questions(home.assignment, function) if function else {one.id for one in home.assignment.questions}
     return [(case, each.seed) for each in stored for case in each.cases.values() if case.question in asked]
 
@@ -129,7 +125,7 @@ def _list_other_values(value: Any) -> list[tuple[str, str]]:
         return [*OF_TEXTS.items()]
     if isinstance(value, list) and value and all(type(item) in (int, float) for item in value):
         return [(what, f"({other.format('np.array({0})')}).tolist()") for what, other in OF_ARRAYS.items()]
-    if isinstance(value, np.ndarray) and value.size and value.dtype.kind in "fi":
+    if _has_rows(value) and value.size and value.dtype.kind in "fi":
         return [*OF_ARRAYS.items()]
     return []
 
@@ -146,8 +142,8 @@ def _write_variation(case: Case, name: str, inputs: Inputs, changes: str) -> Var
     with contextlib.suppress(ValueError):
         given = ", ".join(f"{key}={_render(value)}" for key, value in rounded.items() if key.isidentifier())
         if len(given) <= MOST_CHARACTERS and all(map(str.isidentifier, rounded)):
-            return Variation(name, case.driver, case.question, rounded, f"{head}    return dict({given})\n")
-    return Variation(name, case.driver, case.question, inputs, f"{head}{changes}")
+            return Variation(name, case.name, case.driver, case.question, rounded, f"{head}    return dict({given})\n")
+    return Variation(name, case.name, case.driver, case.question, inputs, f"{head}{changes}")
 
 
 def _render_changes(case: Case, changes: dict[str, str], seed: int) -> str:

@@ -12,6 +12,7 @@ from grader import answers
 from grader.answers import Mistake
 from grader.assignment import SUITES, AssignmentFiles
 from grader.authoring.build import BuildOptions, build
+from grader.authoring.checks_read import list_draft_titles
 from grader.authoring.stub import make_stub
 from grader.judge.harness import Harness
 from grader.judge.judging import NO_BLANK
@@ -438,6 +439,7 @@ def _stale(grader: Grader) -> list[Path]:
 
 
 def _generated(home: AssignmentFiles, stale: list[Path]) -> Iterator[Finding]:
+    yield from ((slip.describe(home.root), True) for slip in list_draft_titles(home))
     for path in stale:
         yield f"{path.relative_to(home.root)} is stale: run `python -m grader build {home.assignment.name}`", True
     if not stale:

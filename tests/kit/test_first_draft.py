@@ -108,6 +108,93 @@ NOTEBOOK = [
 ]
 
 
+# Marks of solutions, in all places where they may stand.
+MARKED = '''\
+# BEGIN SOLUTION
+RATE = 0.5
+# END SOLUTION
+
+
+def scaled(n: float) -> float:
+    """Return n times the rate, doubled and less one."""
+    # BEGIN SOLUTION
+    result = n * RATE
+    # END SOLUTION
+    result = result * (
+        2)  # SOLUTION
+    result = result - 1  # SOLUTION NO PROMPT
+    given = result
+    return given
+
+
+def _halve(n: float) -> float:
+    """Return half of n."""
+    # BEGIN SOLUTION
+    return n / 2
+    # END SOLUTION
+
+
+def _given(n: float) -> float:
+    return n / 3
+
+
+class Square:
+    """A square."""
+
+    def __init__(self, side: float):
+        self.side = side
+        self.area = side * side  # SOLUTION
+
+    @property
+    def around(self) -> float:
+        # BEGIN SOLUTION
+        return 4 * self.side
+        # END SOLUTION
+
+    def grow(self, by: float) -> float:
+        """Return the side, grown."""
+        self.side += by
+        return self.side
+'''
+# Statements that functions need, and statements that only look so.
+TABLES = '''\
+import numpy as np
+
+np.seterr(divide="ignore")
+TABLE = {}
+for i in range(4):
+    TABLE[i] = i * i
+TABLE.update({4: 17})
+COUNT = 1
+COUNT += 1
+SMALL = [2]
+x = open("no such file")
+y = square(x)
+
+
+def square(x: int) -> int:
+    """Return the square of the last digit."""
+    y = TABLE[abs(x) % 5]
+    return y * COUNT
+
+
+def doubled(y: float, square: float = 1.0) -> float:
+    """Return twice y."""
+    return 2 * y * square
+
+
+def least(k: int) -> int:
+    """Return the least."""
+    return min(k, SMALL[0])
+
+
+for x in range(3):
+    print(square(x))
+if __name__ == "__main__":
+    TABLE = {}
+'''
+
+
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     """A kit with a draft of MIXED, and what the command said; to be read, not changed."""
@@ -192,6 +279,70 @@ def test_nothing_of_training_is_kept_and_all_is_named(mixed: tuple[Path, list[st
     assert '"""Return the mean with one more number."""' in stub
 
 
+def test_marks_decide_what_is_cut(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Catches: marked solutions that students read: at the end of a line, in a helper, a property or `__init__`."""
+    root = make_kit(tmp_path / "kit")
+    (tmp_path / "marked.py").write_text(MARKED)
+    code, said = run(root, capsys, "new", "marked", "--from", str(tmp_path / "marked.py"))
+    assert code == 0, said
+    stub = (root / "assignments" / "marked" / "submitted.py").read_text()
+    for solution in ("n * RATE", "result * (", "result - 1", "n / 2", "side * side", "4 * self.side", "self.side += by"):
+        assert solution in MARKED
+        assert solution not in stub
+    for given in ("    given = result\n    return given\n", "    return n / 3\n", "        self.side = side\n", "SOLUTION"):
+        assert (given in stub) == (given != "SOLUTION")
+    assert [question.id for question in AssignmentFiles(root, "marked").assignment.questions] == ["scaled", "_halve", "Square"]
+    why = "it is marked as a solution, but only code in functions can be cut"
+    assert f"given to students as it is: marked.py:2: RATE = 0.5 ({why})\n" in said
+    assert build(root, "marked", BuildOptions(check=True)) == []
+
+
+def test_marks_of_a_notebook_decide_what_is_cut(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Catches: marks around statements and at their ends, of which a notebook's extract says nothing."""
+    root = make_kit(tmp_path / "kit")
+    parts = re.split(r"\n\n\n(?=\S)", MARKED.replace("    return given\n", "    return 3 * given  # SOLUTION\n"))
+    parts.append("# BEGIN SOLUTION\ndef _enclosed(n: float) -> float:\n    return n / 5\n# END SOLUTION")
+    cells: list[dict[str, object]] = [{"cell_type": "code", "source": text, "metadata": {}} for text in parts]
+    (tmp_path / "hw.ipynb").write_text(json.dumps({"cells": cells, "nbformat": 4, "nbformat_minor": 5, "metadata": {}}))
+    code, said = run(root, capsys, "new", "hw", "--from", str(tmp_path / "hw.ipynb"))
+    assert code == 0, said
+    stub = (root / "assignments" / "hw" / "submitted.py").read_text()
+    for solution in ("n * RATE", "result * (", "result - 1", "3 * given", "n / 2", "side * side", "4 * self.side", "n / 5"):
+        assert solution not in stub
+    assert "    given = result\n" in stub
+    assert "given to students as it is: hw.ipynb, cell 1, line 2: RATE = 0.5 (it is marked" in said
+    assert build(root, "hw", BuildOptions(check=True)) == []
+
+
+def test_what_functions_need_is_kept_and_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Catches: a table that stays empty, so that answers are wrong; training that is kept for the name of a parameter."""
+    root = make_kit(tmp_path / "kit")
+    (tmp_path / "tables.py").write_text(TABLES)
+    code, said = run(root, capsys, "new", "tables", "--from", str(tmp_path / "tables.py"))
+    assert code == 0, said
+    text = (root / "solutions" / "tables" / "submitted.py").read_text()
+    for line in ('np.seterr(divide="ignore")', "    TABLE[i] = i * i", "TABLE.update({4: 17})", "COUNT += 1"):
+        assert f"\n{line}\n" in text
+    for shown in ('x = open("no such file")', "y = square(x)", "for x in range(3):"):
+        number = TABLES[: TABLES.index(shown)].count("\n") + 1
+        assert f"left out: tables.py:{number}: {shown}\n" in said
+        assert shown not in text
+    assert "given to students as it is: tables.py:5: for i in range(4):\n" in said
+    assert "def call_doubled(" in (drivers := (root / "tests" / "drivers" / "tables.py").read_text())
+    assert "alone(" not in drivers  # a parameter called `square` does not use the function
+    assert "this calls" not in said
+
+
+def test_a_statement_that_calls_what_the_stub_lacks_is_said(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Catches: a stub that nobody can import, without a word about the line."""
+    root = make_kit(tmp_path / "kit")
+    (tmp_path / "tables.py").write_text(f"{TABLES}SMALL[0] = square(1)\n")
+    code, said = run(root, capsys, "new", "tables", "--from", str(tmp_path / "tables.py"))
+    assert code == 0, said
+    why = "this calls square as the file is imported, which the stub cannot do; move it into a function"
+    assert f"note: tables.py:{TABLES.count(chr(10)) + 1}: SMALL[0] = square(1) ({why})\n" in said
+
+
 def test_a_notebook_becomes_an_assignment(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """Catches: tests that become questions; marks of Otter and nbgrader that are lost, or cut at another place; magics."""
     root = make_kit(tmp_path / "kit")
@@ -226,6 +377,11 @@ def test_a_notebook_becomes_an_assignment(tmp_path: Path, capsys: pytest.Capture
         ),
         ("a.txt", "def f(): return 1\n", "neither a Python file (.py) nor a notebook"),
         ("a.ipynb", "{", "not valid JSON"),
+        (
+            "a.py",
+            "A = []\nfor x in (1, 0):\n    A.append(f(x))\n\n\ndef f(x): return 1 / x\n\n\ndef last(): return A[-1]\n",
+            "cannot be imported in the sandbox: name 'f' is not defined; a.py:2: for x in (1, 0): (this calls f as the file",
+        ),
         ("a.py", "import math\nX = math.sqrt(-1)\n\n\ndef f(): return X\n", "cannot be imported in the sandbox: "),
     ],
 )

@@ -120,6 +120,57 @@ def test_a_line_accepts(toy: Path, run: Propose) -> None:
     assert "1 of 5 checks catch the mistakes that they are there for" in said
 
 
+def test_the_check_of_a_case_is_that_of_the_case_it_varies(toy: Path, run: Propose) -> None:
+    """Catches: a check that compares what the old one leaves out; points that do not add up; half of three files."""
+    edit(toy, "tests/visible/test_toy.py", 'expect("spread_of_three")', 'expect("spread_of_three", only("spread"), rtol=0.01)')
+    edit(toy, "tests/visible/test_toy.py", "import points", "import points\nfrom grader.judge.views import only")
+    names = "reversed_rows_of_spread_of_three", "two_rows_of_both_of_four"
+    code, said = run("propose", "--accept", ",".join(names))
+    assert code == 0, said
+    text = (toy / "tests/visible/test_toy.py").read_text(encoding="utf-8")
+    first, second = (
+        f'@points(1, question="{question}")\ndef test_{name}(student):\n'
+        f'    """DRAFT: What does a student learn from this case?"""\n    student.expect("{name}"{how})\n'
+        for name, question, how in zip(names, ("spread", "both"), (', only("spread"), rtol=0.01', ""), strict=True)
+    )
+    assert f"{first}\n\n@points" in text
+    assert text.endswith(second)
+    points = [question.points.visible for question in AssignmentFiles(toy, "toy").assignment.questions]
+    assert points == [2, 2, 2]
+    edit(toy, "tests/visible/test_toy.py", '"""DRAFT: What does a student learn from this case?"""', '"""Another order."""')
+    assert run("build")[0] == 0
+    code, said = run("verify", "--quick")
+    assert code == 0, said
+    edit(
+        toy, "assignments/toy/assignment.toml", "points = { visible = 2, hidden = 1 }", 'points = { "visible" = 2, hidden = 1 }'
+    )
+    changed = {path: path.read_bytes() for path in toy.rglob("*.*") if path.is_file()}
+    code, said = run("propose", "--accept", "reversed_rows_of_three_values,hidden/test_default_scale")
+    assert code == 2, said
+    assert "nothing was written: assignment.toml has no visible points of total that can be raised by 1" in said
+    assert {path: path.read_bytes() for path in changed} == changed
+
+
+def test_an_entry_that_there_is_is_not_proposed(toy: Path, run: Propose) -> None:
+    """Catches: a check twice in catches.toml, which no command reads from then on."""
+    path = toy / "solutions/toy/catches.toml"
+    path.write_text("[hidden]\ntest_default_scale = []\n", encoding="utf-8")
+    code, said = run("propose", "--accept", "hidden/test_default_scale")
+    assert code == 2
+    assert "there is no proposal 'hidden/test_default_scale'" in said
+    path.write_text("hidden = { test_nothing_to_add = [] }\n", encoding="utf-8")
+    code, said = run("propose", "--accept", "hidden/test_default_scale")
+    assert code == 2
+    assert (
+        "catches.toml cannot take an entry for hidden/test_default_scale; write by hand in [hidden]: test_default_scale" in said
+    )
+    assert path.read_text(encoding="utf-8") == "hidden = { test_nothing_to_add = [] }\n"
+    path.unlink()
+    code, said = run("propose", "--accept", "hidden/test_default_scale,hidden/test_default_scale")
+    assert code == 0, said
+    assert sources(toy)["catches.toml"].endswith('\n[hidden]\ntest_default_scale = ["other_default"]\n')
+
+
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
@@ -129,6 +180,7 @@ def test_a_line_accepts(toy: Path, run: Propose) -> None:
         ("total_overwrites", "no check catches it"),
         ("total_reversed", "it only raises exceptions"),
         ("visible/test_three", "there is no proposal 'visible/test_three'"),
+        ("no_rows_of_spread_of_three", "the solution has no answer to it that a check can compare"),
     ],
 )
 def test_what_is_not_proposed_cannot_be_accepted(toy: Path, run: Propose, asked: str, words: str) -> None:
@@ -179,10 +231,16 @@ def test_a_case_is_proposed_for_what_is_not_told_apart(toy: Path, run: Propose) 
     assert f"    def test_{name}(student):\n" in cases
     code, said = run("propose", "--accept", name)
     assert code == 0, said
-    check = f'\n\n@points(1, question="total")\ndef test_more(student):\n    """More."""\n    student.expect("{name}")\n'
-    with (toy / "tests/visible/test_toy.py").open("a", encoding="utf-8") as file:
-        file.write(check)
-    edit(toy, "assignments/toy/assignment.toml", "visible = 2", "visible = 3")
+    files = "solutions/toy/cases.py, tests/visible/test_toy.py, assignments/toy/assignment.toml"
+    assert f"wrote {files}: {name}; now rewrite the title of its check\n" in said
+    code, said = run("build")
+    assert code == 0, said
+    draft = f"the title of test_{name} is a draft: write the line that a student reads, and remove DRAFT"
+    (place,) = re.findall(rf"note: (tests/visible/test_toy.py:\d+): {draft}\n", said)
+    code, said = run("verify", "--quick")
+    assert code == 1
+    assert f"FAULT toy: {place}: {draft}\n" in said
+    edit(toy, "tests/visible/test_toy.py", '"""DRAFT: What does a student learn from this case?"""', '"""The first of them."""')
     assert run("build")[0] == 0
     code, said = run("propose", "--question", "total", "--accept", "total_first_left_out")
     assert code == 0, said  # now a check catches it
@@ -201,6 +259,23 @@ def test_names_of_cases_say_how_they_were_made(toy: Path) -> None:
     )
 
 
+def test_no_variation_shows_a_hidden_input(toy: Path) -> None:
+    """Catches: a visible case made of the inputs of a hidden one, which students read in solution.json."""
+    names = [one.name for one in list_variations(AssignmentFiles(toy, "toy"))]
+    assert any(name.endswith("_of_many_values") for name in names)
+    assert not [name for name in names if name.endswith(("_of_no_values", "_of_default_scale"))]
+
+
+def test_a_number_in_an_array_has_variations(toy: Path, run: Propose) -> None:
+    """Catches: a traceback of every `propose` and `--accept`, because an array without axes cannot be sorted."""
+    edit(toy, "solutions/toy/cases.py", '"scale": 3.0}', '"scale": np.array(3.0)}')
+    edit(toy, "solutions/toy/cases.py", "from grader", "import numpy as np\n\nfrom grader")
+    assert run("build")[0] == 0
+    names = [one.name for one in list_variations(AssignmentFiles(toy, "toy"), "spread")]
+    assert "no_scale_of_spread_of_three" in names
+    assert "scale_sorted_of_spread_of_three" not in names
+
+
 def test_the_code_of_a_case_makes_what_was_tried(toy: Path, run: Propose) -> None:
     """Catches: a case that shows something else once it stands in the file."""
     edit(toy, "solutions/toy/cases.py", "rng.normal(size=9).tolist()", "rng.normal(size=90)")
@@ -215,7 +290,7 @@ def test_the_code_of_a_case_makes_what_was_tried(toy: Path, run: Propose) -> Non
 
 
 def test_a_class_says_what_its_students_do(toy: Path, tmp_path: Path, run: Propose, command_line: Callable[..., int]) -> None:
-    """Catches: a group that no small change explains and that is lost, and one that is proposed without its students."""
+    """Catches: a group that no small change explains and that is lost, half written, or without a free name."""
     export, folder = tmp_path / "export", tmp_path / "out"
     export.mkdir()
     first = "def total(numbers):\n    return sum(numbers[1:])\n"
@@ -228,12 +303,22 @@ def test_a_class_says_what_its_students_do(toy: Path, tmp_path: Path, run: Propo
     assert code == 0, said
     assert "\ntotal_first_left_out  2 submissions of the class do this; costs 2 of 3 points" in said
     (group,) = re.findall(r"^(group_\d)  1 submissions, wrong in total$", said, re.MULTILINE)
+    taken = f'\n\n{group} = "of the class before this one"\n'
+    mistakes, catches = toy / "solutions/toy/mistakes.py", toy / "solutions/toy/catches.toml"
+    mistakes.write_text(mistakes.read_text(encoding="utf-8") + taken, encoding="utf-8")
+    catches.write_text("hidden = { test_nothing_to_add = [] }\n", encoding="utf-8")
+    before = sources(toy)
+    code, said = run("propose", "--class", str(folder), "--accept", f"{group},hidden/test_default_scale")
+    assert code == 2, said
+    assert "error: nothing was written: catches.toml cannot take an entry" in said
+    assert sources(toy) == before
+    catches.unlink()
     code, said = run("propose", "--class", str(folder), "--accept", f"total_first_left_out,{group}")
     assert code == 0, said
     own = {one.id: one for one in load_catalogue(AssignmentFiles(toy, "toy"), "mistakes")}
-    assert own["total_first_left_out"].source == own[group].source == "student code"
-    assert "/ 2" in own[group].submission
-    assert own[group].hint.startswith("DRAFT:")
+    assert own["total_first_left_out"].source == own[f"{group}_2"].source == "student code"
+    assert "/ 2" in own[f"{group}_2"].submission
+    assert own[f"{group}_2"].hint.startswith("DRAFT:")
 
 
 def test_a_solution_that_does_not_pass_proves_nothing(toy: Path, run: Propose) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
-from grader.assignment import AssignmentFiles, list_assignments
+from grader.assignment import AssignmentFiles, UsageError, list_assignments
 from grader.authoring.build import build
 from grader.authoring.new import remove
-from grader.proof.standing import find_gaps
+from grader.commands.shared import require_proven
+from grader.proof.standing import LastProof, find_gaps, needs_full_proof
 from grader.proof.verify import ProofOptions, verify
 from tests.kit.proven_toy import make_proven_toy
 
@@ -73,11 +75,45 @@ def test_any_change_after_the_proof_is_named(kit: Path, file: str) -> None:
     assert gap == expected.get(Path(file).stem, f"changed since the last `verify`: {file}")
 
 
+def test_a_quick_proof_keeps_the_faults_of_a_full_one(kit: Path) -> None:
+    """Catches: a release after `verify --quick`, although the whole proof of these files has a fault."""
+    home = AssignmentFiles(kit, "toy")
+    LastProof.begin(home).write(home, ["40 of 53 mutants are caught"])
+    LastProof.begin(home).write(home, [], quick=True)
+    LastProof.begin(home).write(home, [], quick=True)
+    assert gaps(kit) == ["the last `verify` without --quick found 1 fault, the first: 40 of 53 mutants are caught"]
+    with pytest.raises(UsageError, match="Next: `python -m grader verify toy`, which"):
+        require_proven(kit, Namespace(name="toy", unproven=False))
+    LastProof.begin(home).write(home, ["the stub gets 1/5"], quick=True)
+    assert gaps(kit) == ["the last `verify` found 1 fault, the first: the stub gets 1/5"]
+    assert needs_full_proof(home)
+    LastProof.begin(home).write(home, [])
+    assert gaps(kit) == []
+    LastProof.begin(home).write(home, ["40 of 53 mutants are caught"])
+    mistakes = kit / "solutions" / "toy" / "mistakes.py"
+    mistakes.write_text(f"# Corrected.\n{mistakes.read_text(encoding='utf-8')}", encoding="utf-8")
+    assert not needs_full_proof(home)
+    LastProof.begin(home).write(home, [], quick=True)
+    assert gaps(kit) == []
+
+
 def test_a_stub_behind_its_solution_is_stale(kit: Path) -> None:
     """Catches: students who get the stub of last week."""
     stub = kit / "assignments" / "toy" / "submitted.py"
     stub.write_text(stub.read_text(encoding="utf-8").replace("YOUR CODE", "OUR CODE"), encoding="utf-8")
     assert gaps(kit) == ["assignments/toy/submitted.py is stale: solutions/toy/submitted.py makes a different stub"]
+
+
+def test_a_draft_title_is_not_proven(kit: Path) -> None:
+    """Catches: a check of `propose` whose title no author has written, released by records or by an earlier proof."""
+    checks = kit / "tests" / "hidden" / "test_toy.py"
+    checks.write_text(checks.read_text(encoding="utf-8").replace('"""Without', '"""DRAFT: Without'), encoding="utf-8")
+    home = AssignmentFiles(kit, "toy")
+    LastProof.begin(home).write(home, [])
+    why = "the title of test_default_scale is a draft: write the line that a student reads, and remove DRAFT"
+    assert gaps(kit) == [f"tests/hidden/test_toy.py:12: {why}"]
+    checks.write_text("def test_broken(:\n", encoding="utf-8")
+    assert gaps(kit) == ["changed since the last `verify`: tests/hidden/test_toy.py"]
 
 
 def test_a_change_taken_back_is_none(kit: Path) -> None:
