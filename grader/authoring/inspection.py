@@ -20,6 +20,7 @@ from grader.authoring.stub import BEGIN, make_stub
 from grader.proof.catalogue import PARAMETERS, REWRITE, CatalogueError, Variant, is_draft, load_catalogue
 from grader.proof.collateral import read_exceptions
 from grader.proof.ideas import get_ideas_path, read_ideas
+from grader.proof.lines import split_lines
 from grader.proof.mutants import read_survivors
 from grader.proof.trials import list_unit_questions
 
@@ -97,7 +98,7 @@ def _inspect_solution(home: AssignmentFiles) -> Iterator[Slip]:
     except UsageError as error:
         found = re.match(r"line (\d+): (.*)", str(error), re.DOTALL)
         yield Slip(path, int(found[1]) if found else 0, found[2] if found else str(error))
-    blanks = [number for number, line in enumerate(text.splitlines(), 1) if BEGIN.match(line)]
+    blanks = [number for number, line in enumerate(split_lines(text), 1) if BEGIN.match(line)]
     definitions = {node.name: node for node in ast.parse(text).body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
     for question in home.assignment.questions:
         node = definitions.get(question.function)

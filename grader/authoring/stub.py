@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from grader.assignment import Assignment, UsageError
+from grader.proof.lines import split_lines
 
 BEGIN = re.compile(r"^(?P<indent> *)# BEGIN SOLUTION (?P<question>\S+)$")
 END = re.compile(r"^ *# END SOLUTION$")
@@ -21,7 +22,7 @@ def make_stub(source: str, assignment: Assignment) -> str:
     lines: list[str] = []
     hidden: list[str] | None = None
     draft: list[str] | None = None
-    for number, line in enumerate(source.splitlines(), 1):
+    for number, line in enumerate(split_lines(source), 1):
         if begin := BEGIN.match(line):
             if hidden is not None:
                 raise UsageError(f"line {number}: a solution starts inside another solution")

@@ -15,6 +15,7 @@ from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 from grader.assignment import Assignment, AssignmentFiles, UsageError
+from grader.proof.lines import split_lines
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -289,12 +290,12 @@ _parsed = lru_cache(1)(ast.parse)  # the solution, for one entry after another
 
 
 def _text(text: str, node: ast.stmt) -> str:
-    lines = text.splitlines(keepends=True)
+    lines = split_lines(text, keepends=True)
     return "".join(lines[node.lineno - 1 : node.end_lineno])
 
 
 def _replaced(text: str, node: ast.stmt, new: str) -> str:
-    lines = text.splitlines(keepends=True)
+    lines = split_lines(text, keepends=True)
     lines[node.lineno - 1 : node.end_lineno] = [new if new.endswith("\n") else f"{new}\n"]
     return "".join(lines)
 
@@ -369,7 +370,7 @@ class _Carried:
         helper_decorators = [item for item in getattr(node, "decorator_list", []) if not _declares(item, tuple(PARAMETERS))]
         if helper_decorators:
             first = min(item.lineno for item in helper_decorators)
-        return "\n".join(self.text.splitlines()[first - 1 : node.end_lineno]) + "\n"
+        return "\n".join(split_lines(self.text)[first - 1 : node.end_lineno]) + "\n"
 
     def with_needed(self, function: Definition, text: str) -> str:
         """Return the text of a definition, after everything from its file that it uses, directly or not."""

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from grader.assignment import Assignment, AssignmentFiles, UsageError
 from grader.authoring.stub import BEGIN, END
+from grader.proof.lines import split_lines
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -149,7 +150,7 @@ def list_solved_statements(source: str, assignment: Assignment) -> Iterator[tupl
 def list_solution_ranges(source: str, assignment: Assignment) -> list[tuple[str, int, int]]:
     """Return (question, first line, last line) of each solution; these lines are its marks."""
     ranges, begun = [], None
-    for number, line in enumerate(source.splitlines(), 1):
+    for number, line in enumerate(split_lines(source), 1):
         if begin := BEGIN.match(line):
             begun = (assignment.question(begin["question"]).id, number)
         elif END.match(line) and begun:
@@ -159,7 +160,7 @@ def list_solution_ranges(source: str, assignment: Assignment) -> list[tuple[str,
 
 def _with_expression(source: str, old: ast.expr, new: str) -> str:
     """Return the source with an expression replaced by a text."""
-    lines = source.splitlines(keepends=True)
+    lines = split_lines(source, keepends=True)
     first, last = old.lineno - 1, (old.end_lineno or old.lineno) - 1
     # Columns are counted in bytes.
     before, after = lines[first].encode()[: old.col_offset].decode(), lines[last].encode()[old.end_col_offset :].decode()
@@ -168,10 +169,10 @@ def _with_expression(source: str, old: ast.expr, new: str) -> str:
 
 
 def _with(source: str, statement: ast.stmt, new: list[ast.stmt]) -> str:
-    lines = source.splitlines()
+    lines = split_lines(source)
     indent = " " * statement.col_offset
     body = "\n".join(ast.unparse(ast.fix_missing_locations(item)) for item in new) or "pass"
-    lines[statement.lineno - 1 : statement.end_lineno] = [indent + line for line in body.splitlines()]
+    lines[statement.lineno - 1 : statement.end_lineno] = [indent + line for line in split_lines(body)]
     return "\n".join(lines) + "\n"
 
 

@@ -11,8 +11,11 @@ import pytest
 from grader.assignment import AssignmentFiles, UsageError
 from grader.authoring import rename as module
 from grader.authoring.build import build
+from grader.authoring.inspection import inspect_assignment
 from grader.authoring.rename import plan_renaming, write_all
 from grader.console import GRADED, USAGE
+from grader.proof.catalogue import load_catalogue
+from grader.proof.mutants import make_mutants
 from grader.proof.verify import ProofOptions, verify
 from grader.report.model import write_atomically
 
@@ -140,6 +143,22 @@ def test_line_ends_stay(toy: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     text = plan(toy, "total", DISTINCT)["solutions/toy/cases.py"]
     assert text.count("\r\n") == text.count("\n") > 20
+
+
+@pytest.mark.parametrize("odd", ["\f", "# pasted\u2028", "# old\x85"])
+def test_characters_that_end_no_line_of_python_shift_nothing(toy: Path, odd: str) -> None:
+    """Catches: the letters before a name replaced, after a form feed or a pasted line separator; mistakes cut out elsewhere."""
+    for name in ("submitted.py", "mistakes.py", "cases.py"):
+        path = toy / "solutions" / "toy" / name
+        path.write_text(f"{odd}\n{path.read_text()}", encoding="utf-8")
+    before = plan_renaming(AssignmentFiles(toy, "toy"), "total", DISTINCT)
+    assert "def sum_of_all(values: list[float]) -> float:" in before.texts[toy / "solutions" / "toy" / "submitted.py"]
+    assert '\n@case("total", question="sum_of_all")\n' in before.texts[toy / "solutions" / "toy" / "cases.py"]
+    write_all(before.texts)
+    assert inspect_assignment(toy, "toy", stale=False) == []
+    for changed in (*load_catalogue(home := AssignmentFiles(toy, "toy"), "mistakes"), *make_mutants(home)):
+        assert [line for line in changed.submission.splitlines() if line.startswith("def spread(")], changed
+        compile(changed.submission, "submitted.py", "exec")
 
 
 @pytest.mark.parametrize(
