@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import codecs
 import contextlib
 import difflib
 import re
@@ -84,8 +85,15 @@ def _find_missing(home: AssignmentFiles) -> Iterator[Slip]:
 def _find_syntax_errors(home: AssignmentFiles) -> Iterator[Slip]:
     paths = [*sorted(home.solution.glob("*.py")), home.drivers, home.views, *home.checks.values()]
     for path in (path for path in paths if path.is_file()):
+        content = path.read_bytes()
+        if content.startswith(codecs.BOM_UTF8):
+            yield Slip(path, 1, "it begins with a byte order mark (BOM); save it as UTF-8 without one")
+            continue
         try:
-            ast.parse(path.read_bytes(), str(path))
+            ast.parse(content.decode("utf-8"), str(path))
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            yield Slip(path, line, f"it is not UTF-8: found the byte {content[error.start]:#x}; save it as UTF-8")
         except (SyntaxError, ValueError) as error:
             yield Slip(path, getattr(error, "lineno", 0) or 0, f"not valid Python: {getattr(error, 'msg', error)}")
 

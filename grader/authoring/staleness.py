@@ -48,6 +48,14 @@ def list_stale_files(home: AssignmentFiles) -> Iterator[StaleFile]:
     yield from _list_stale_mistakes(home, load_catalogue(home, "mistakes"))
 
 
+def is_stale(home: AssignmentFiles) -> bool:
+    """Return whether a built file is out of date, or cannot be compared because a source cannot be read."""
+    try:
+        return any(list_stale_files(home))
+    except UsageError:
+        return True
+
+
 def _find_stale_answers(home: AssignmentFiles, suite: str, stub: dict[str, str]) -> str:
     """Return the reason why the answers of a suite are stale; "" if they are not."""
     try:

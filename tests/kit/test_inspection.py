@@ -22,6 +22,7 @@ INPUTS = {
     "test_doctor_has_nothing_to_say_of_the_toy": ("command:doctor",),
     "test_an_answer_that_is_not_a_number_names_its_case": ("command:build",),
     "test_build_and_verify_begin_with_it": ("command:build", "command:verify"),
+    "test_release_says_which_source_cannot_be_read": ("command:release",),
 }
 TOML, SOLUTION, DRIVERS = "assignments/toy/assignment.toml", "solutions/toy/submitted.py", "tests/drivers/toy.py"
 CASES, MISTAKES, ALTERNATIVES = "solutions/toy/cases.py", "solutions/toy/mistakes.py", "solutions/toy/alternatives.py"
@@ -279,6 +280,7 @@ def test_build_and_verify_begin_with_it(toy: Path, command_line: Callable[..., i
     assert said.startswith(
         "error: nothing was built; faults found: 2\n  tests/hidden/test_toy.py:6: test_nothing_to_add is about 'totl'"
     )
+    assert said.endswith("\nNext: correct these files, then run the same command again\n")
     assert {path: path.read_bytes() for path in toy.rglob("*.json")} == before
     assert command_line("verify", "toy", root=toy) == 1
     said = capfd.readouterr().out
@@ -295,6 +297,31 @@ def test_an_answer_that_is_not_a_number_names_its_case(toy: Path, command_line: 
     slip(toy, SOLUTION, 'float("nan")', '__import__("numpy").array([float("nan")])')
     assert command_line("build", "toy", root=toy) == USAGE
     assert "case many_values: the solution answers with NaN or infinity in total, which" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("file", [SOLUTION, MISTAKES, CASES, DRIVERS, VISIBLE])
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"\xef\xbb\xbf# from Notepad\n", "1: it begins with a byte order mark (BOM); save it as UTF-8 without one"),
+        (b"# -*- coding: latin-1 -*-\n# na\xefve\n", "2: it is not UTF-8: found the byte 0xef; save it as UTF-8"),
+    ],
+)
+def test_a_file_in_another_encoding_is_a_slip(toy: Path, file: str, content: bytes, words: str) -> None:
+    """Catches: a traceback of every command, for a file that an editor on Windows has saved."""
+    (toy / file).write_bytes(content + (toy / file).read_bytes())
+    assert inspect(toy) == [f"{file}:{words}"]
+
+
+def test_release_says_which_source_cannot_be_read(
+    toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Catches: a bare error, without a word on whether something was written and which command comes next."""
+    slip(toy, *SLIPS["a mistake of no question"][:3])
+    assert command_line("release", "toy", "-o", str(toy / "out"), root=toy) == USAGE
+    said = capfd.readouterr().err
+    assert said.startswith("error: nothing was written: mistakes.py: begins_with_one: there is no question 'totl'")
+    assert "Next: `python -m grader build toy`, then `python -m grader verify --quick toy`" in said
 
 
 def test_an_assignment_that_is_not_there(toy: Path) -> None:

@@ -156,9 +156,11 @@ def test_characters_that_end_no_line_of_python_shift_nothing(toy: Path, odd: str
     assert '\n@case("total", question="sum_of_all")\n' in before.texts[toy / "solutions" / "toy" / "cases.py"]
     write_all(before.texts)
     assert inspect_assignment(toy, "toy", stale=False) == []
-    for changed in (*load_catalogue(home := AssignmentFiles(toy, "toy"), "mistakes"), *make_mutants(home)):
-        assert [line for line in changed.submission.splitlines() if line.startswith("def spread(")], changed
-        compile(changed.submission, "submitted.py", "exec")
+    home = AssignmentFiles(toy, "toy")
+    changed = [mistake.submission for mistake in load_catalogue(home, "mistakes")]
+    for submission in [*changed, *(mutant.submission for mutant in make_mutants(home))]:
+        assert "\ndef spread(" in submission
+        compile(submission, "submitted.py", "exec")
 
 
 @pytest.mark.parametrize(
