@@ -16,6 +16,7 @@ from grader.authoring.build import render_notebook
 from grader.authoring.recipes import cook_case, load_recipes, same_inputs
 from grader.authoring.stub import make_stub
 from grader.proof.catalogue import Variant, load_catalogue
+from grader.proof.trials import list_end_to_end_questions
 from grader.sandbox.definitions import hash_functions
 
 
@@ -77,7 +78,8 @@ def _find_stale_answers(home: AssignmentFiles, suite: str, stub: dict[str, str])
 def _list_stale_mistakes(home: AssignmentFiles, catalogue: list[Variant]) -> Iterator[StaleFile]:
     """Yield the files of evidence whose mistakes, questions or hints differ from the catalogue."""
     declared = {variant.id: (variant.question, variant.hint) for variant in catalogue}
-    unseen = set(declared)
+    whole = list_end_to_end_questions(home.assignment)  # of what their checks see, nothing is recorded
+    unseen = {variant.id for variant in catalogue if variant.question not in whole}
     for suite in SUITES:
         try:
             recorded = answers.read_mistakes(home.mistakes[suite], home.assignment.name)

@@ -14,6 +14,7 @@ import pytest
 from grader.answers import read_mistakes
 from grader.assignment import SUITES, AssignmentFiles, UsageError
 from grader.authoring.build import build
+from grader.authoring.staleness import list_stale_files
 from grader.commands.doctor import check_assignment
 from grader.judge.harness import Harness
 from grader.judge.run import Grader
@@ -602,6 +603,30 @@ def test_each_placement_of_a_mistake_must_be_caught(toy: Path, edit) -> None:
     assert re.search(r"^  product, in a loop +xx[x.]$", "\n".join(line for line, _ in found), re.MULTILINE)
     edit("solutions/toy/mistakes.py", '{"- min(values)": "+ min(values)"}', '{"- min(values)": "- (min(values))"}')
     assert "the mistake exchanged, in the second passes every check of spread" in faults(toy, quick=True)
+
+
+LEARNING = """
+
+@mistake("both", hint="What do you return for four values?", learns=False)
+def nothing_of_four(values):
+    return sum(values) if len(values) != 4 else 0.0
+"""
+
+
+def test_a_mistake_that_end_to_end_checks_alone_catch_is_proven(toy: Path, edit) -> None:
+    """Catches: a mistake of a question with `needs`, whose evidence is called stale by every proof, build or not."""
+    path = toy / "solutions" / "toy" / "mistakes.py"
+    path.write_text(path.read_text(encoding="utf-8") + LEARNING, encoding="utf-8")
+    build(toy, "toy")
+    assert list(list_stale_files(AssignmentFiles(toy, "toy"))) == []
+    found = list(verify(toy, "toy"))
+    assert [line for line, fault in found if fault] == []
+    assert ("8 of 8 mistakes are caught", False) in found
+    assert ("7 of 7 mistakes are recognized by their own hint (at least 90% must be)", False) in found
+    edit("solutions/toy/mistakes.py", "if len(values) != 4 else", "if len(values) != 9 else")
+    build(toy, "toy")
+    caught = "the mistake nothing_of_four is caught by checks of total (visible/test_many) before those of both"
+    assert f"{caught}: declare it for total" in faults(toy, quick=True)
 
 
 def test_chance_is_measured(toy: Path) -> None:
