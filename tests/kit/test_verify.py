@@ -21,6 +21,7 @@ from grader.judge.run import Grader
 from grader.proof.boundary import prove_confinement
 from grader.proof.catalogue import Variant, load_catalogue
 from grader.proof.collateral import judge_costs, measure_cost
+from grader.proof.flake import measure_flakes
 from grader.proof.mutants import make_mutants
 from grader.proof.pairs import list_pairs, measure_hints
 from grader.proof.pool import TrialPool
@@ -636,6 +637,16 @@ def test_chance_is_measured(toy: Path) -> None:
     assert ("3 gradings of the solution: no check ever failed", False) in found
     assert ("0 of 3 gradings of agents that cannot learn pass visible/test_both", False) in found
     assert '"visible/test_both": "3 of 3"' in (toy / "benchmarks" / "results" / "toy_flake.json").read_text()
+
+
+def test_chance_is_measured_with_mistakes_of_the_whole_agent(toy: Path) -> None:
+    """Catches: a mistake in the training itself that is never graded with many seeds."""
+    home = AssignmentFiles(toy, "toy")
+    solution = (home.solution / "submitted.py").read_text(encoding="utf-8")
+    own = Variant("own", "both", "total", solution.replace("result = 0.0", "result = 1.0"), learns=False)
+    with Harness(home) as harness, TrialPool(harness, 1, "chance") as pool:
+        found = list(measure_flakes(pool, home, 1, [], [own]))
+    assert ("0 of 1 gradings of agents that cannot learn pass visible/test_both", False) in found
 
 
 def test_exit_code_and_lines(toy: Path, edit, command_line, capsys: pytest.CaptureFixture) -> None:
