@@ -118,10 +118,11 @@ def _render_driver(subject: Subject, dtypes: Mapping[str, str]) -> str:
         run = run.replace("{}", "inputs")
         head = "submitted: Any, **inputs: Any"
     else:
-        steps = ", ".join(f'("{method}", {_render_conversion(subject, method)})' for method in [*subject.calls][1:])
+        create, *methods = subject.calls
+        steps = ", ".join(f'("{method}", {_render_conversion(subject, method)})' for method in methods)
         prepare = ", set_parameters" if subject.is_module else ""
         lines = [f"steps = [{steps}]"]
-        run = f"observe_object({name}, {_render_conversion(subject, 'create')}, steps{prepare})"
+        run = f"observe_object({name}, {_render_conversion(subject, create)}, steps{prepare})"
         head = "submitted: Any, " + ", ".join(f"{call}: Any" for call in subject.calls)
     if subject.fakes:
         others = ", ".join(f'"{name}": {dtypes[name]}' for name in subject.fakes)

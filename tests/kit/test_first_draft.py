@@ -34,10 +34,17 @@ DRAFTS = Path(__file__).with_name("drafts")
 # What an author has that is no plain function of numbers.
 MIXED = '''\
 # %matplotlib inline
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Callable
 
 import numpy as np
+
+try:
+    import not_installed_anywhere
+except ImportError:
+    not_installed_anywhere = None
 
 SCALE = 2.0
 
@@ -62,6 +69,23 @@ def fill(x: np.ndarray, value: float) -> None:
         x: float64 `[n]`.
     """
     x[:] = SCALE * value
+
+
+def pixels(image: Float[np.ndarray, "?n c=3"], codes: Float[np.ndarray, "*batch 2**c"]) -> float:
+    """Return a sum, with the module that need not be installed or without it."""
+    add = not_installed_anywhere.sum if not_installed_anywhere else np.sum
+    return float(add(image) * add(codes))
+
+
+class Factory:
+    """A factory, one of whose methods is called as drivers call the constructor."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def create(self, value: float) -> float:
+        """Return a value, scaled."""
+        return self.size * value
 
 
 def _helper():
@@ -172,6 +196,20 @@ def test_a_gap_that_is_filled_in_becomes_a_question(mixed: tuple[Path, list[str]
     build(root, "mixed")
     assert "norm_1" in json.loads((root / "solution.json").read_text())["mixed"]["cases"]
     assert not [slip.text for slip in inspect_assignment(root, "mixed") if "norm: its" in slip.text]
+
+
+def test_shapes_of_jaxtyping_are_drawn(mixed: tuple[Path, list[str]]) -> None:
+    """Catches: a traceback for a dimension with a size or a mark, and a power that is drawn as a product."""
+    cases = (mixed[0] / "solutions" / "mixed" / "cases.py").read_text()
+    for drawn in ("image=rng.normal(size=(6, 3)), codes=rng.normal(size=(2, 16))", "codes=rng.normal(size=(2, 4))"):
+        assert drawn in cases
+
+
+def test_a_constructor_and_a_method_called_create_get_their_own_inputs(mixed: tuple[Path, list[str]]) -> None:
+    """Catches: the arguments of `create` given to the constructor, so that no case of the class can be answered."""
+    cases = (mixed[0] / "solutions" / "mixed" / "cases.py").read_text()
+    assert re.search(r"\n    return dict\(create_object=dict\(size=\d\), create=dict\(value=0.\d+\)\)", cases)
+    assert not [line for line in mixed[1] if line.startswith("fill in") and "Factory" in line]
 
 
 def test_nothing_of_training_is_kept_and_all_is_named(mixed: tuple[Path, list[str]]) -> None:
