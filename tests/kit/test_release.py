@@ -94,6 +94,7 @@ def test_readme_is_one_screen(home: AssignmentFiles) -> None:
     lines = collect_student_files(home)["README.md"].decode().splitlines()
     assert len(lines) <= 50
     assert max(map(len, lines)) <= 110
+    assert "(so num_workers=0)" in " ".join(lines)
 
 
 def test_nothing_is_written_when_the_trial_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
