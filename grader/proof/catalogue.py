@@ -164,7 +164,7 @@ def load_catalogue(home: AssignmentFiles, kind: str) -> list[Variant]:
             for entry in declare(variants):
                 variant = entry.variant(home.assignment, solution, carried)
                 if entry.id in variants:
-                    raise CatalogueError(f"two entries are named {entry.id}")
+                    raise CatalogueError(f"{entry.id} is the name of two entries; rename one")
                 if kind == "mistakes" and not variant.hint.strip():
                     raise CatalogueError(f"{entry.id} has no hint; add the question that a tutor would ask")
                 variants[entry.id] = variant

@@ -11,21 +11,16 @@ from __future__ import annotations
 import ast
 import copy
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from grader.assignment import Assignment, AssignmentFiles, UsageError
+from grader.assignment import Assignment, AssignmentFiles
 from grader.authoring.stub import BEGIN, END
+from grader.proof.entries import read_entries
 from grader.proof.lines import split_lines
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 Replacement = ast.AST | list[ast.stmt] | None  # the replacement of a node; None to delete it
 
@@ -73,14 +68,7 @@ class Survivor(BaseModel):
 
 def read_survivors(home: AssignmentFiles) -> list[Survivor]:
     """Return the entries of solutions/NAME/survivors.toml."""
-    path = home.solution / "survivors.toml"
-    if not path.is_file():
-        return []
-    try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8")).get("survivor", [])
-        return [Survivor.model_validate(entry) for entry in entries]
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ValidationError) as error:
-        raise UsageError(f"{path}: {error}") from error
+    return read_entries(home.solution / "survivors.toml", "survivor", Survivor)
 
 
 def make_mutants(home: AssignmentFiles) -> Iterator[Mutant]:

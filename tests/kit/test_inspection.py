@@ -92,6 +92,13 @@ SLIPS = {
         '@case("together", question="bth")',
         f"{CASES}:30: case both_of_four: there is no question 'bth'",
     ),
+    "two mistakes of a name": (
+        MISTAKES,
+        "def last_value_left_out",
+        "def begins_with_one",
+        f"{MISTAKES}:12: begins_with_one is the name of two entries; rename one",
+    ),
+    "cases that raise": (CASES, None, "\n\nSIZE = 1 / 0\n", f"{CASES}:34: solutions/toy/cases.py cannot be imported: Zero"),
     "a mistake of no question": (
         MISTAKES,
         '@mistake("total", hint="What is',
@@ -184,6 +191,18 @@ SLIPS = {
         "[[survivor]]\nquestio = 1\n",
         "solutions/toy/survivors.toml:0: ",
     ),
+    "survivors below another key": (
+        "solutions/toy/survivors.toml",
+        None,
+        "[[survivors]]\nquestion = 'total'\n",
+        "solutions/toy/survivors.toml:0: there is no key 'survivors'; each entry begins with [[survivor]]",
+    ),
+    "exceptions below another key": (
+        "solutions/toy/collateral.toml",
+        None,
+        "[[collaterals]]\nmistake = 'product'\n",
+        "solutions/toy/collateral.toml:0: there is no key 'collaterals'; each entry begins with [[collateral]]",
+    ),
     "a stub behind its solution": (
         "assignments/toy/submitted.py",
         None,
@@ -231,6 +250,18 @@ def test_each_slip_has_a_line(toy: Path, what: str) -> None:
     found = inspect(toy)
     assert [line for line in found if line.startswith(expected)], found
     assert len([line for line in found if "stale: " not in line]) <= 2, found
+
+
+@pytest.mark.parametrize(
+    ("file", "mark", "lines"),
+    [(CASES, ', question="', (5, 10, 15, 20, 25, 30)), (SOLUTION, "# BEGIN SOLUTION ", (6, 16))],
+)
+def test_all_slips_of_a_kind_are_found_at_once(toy: Path, file: str, mark: str, lines: tuple[int, ...]) -> None:
+    """Catches: one unknown question a run, after a question was renamed by hand."""
+    path = toy / file
+    path.write_text(path.read_text(encoding="utf-8").replace(mark, f"{mark}old_"), encoding="utf-8")
+    found = [line.split(":")[1] for line in inspect(toy) if "there is no question 'old_" in line]
+    assert found == [str(line) for line in lines]
 
 
 def test_large_answers_are_named(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -238,7 +238,7 @@ def test_points_that_do_not_add_up_are_told(toy: Path, edit) -> None:
             '{" * scale": " *"}',
             "scale_ignored: with its edits, the function is not valid Python: invalid syntax: re",
         ),
-        ("def product(", "def begins_with_one(", "two entries are named begins_with_one"),
+        ("def product(", "def begins_with_one(", "begins_with_one is the name of two entries"),
         ('hint="What is scale for?"', "hint=str(1)", "scale_ignored: the arguments of altered must be literals"),
         (
             'source="own',
