@@ -76,6 +76,18 @@ def test_nothing_is_changed_without_apply(toy: Path, command_line: Callable[...,
     assert read(toy) == before
 
 
+def test_files_outside_the_assignment_are_named(toy: Path, command_line: Callable[..., int], capfd) -> None:
+    """Catches: a test of the solution that keeps the old name, without a word."""
+    (toy / "tests" / "kit").mkdir()
+    (toy / "tests" / "kit" / "test_toy_solution.py").write_text("def test():\n    assert load().total([]) == 0\n")
+    (toy / "tests" / "kit" / "test_other.py").write_text("total = 1\n")
+    assert command_line("rename", "toy", "total", DISTINCT, root=toy) == GRADED
+    told = "total also stands in these files, which name toy; change them by hand:\n  tests/kit/test_toy_solution.py (1 line)\n"
+    said = capfd.readouterr().out
+    assert told in said
+    assert "test_other" not in said
+
+
 def test_a_word_is_renamed_only_where_it_is_the_question(toy: Path) -> None:
     """Catches: a driver, a fact, a variable, a library's attribute or an English word that is taken for the question."""
     add(toy, "solutions/toy/submitted.py", "\n\ndef helper(values):\n    total = values.total()\n    return total\n")
