@@ -180,11 +180,11 @@ class _Offsets:
 
 
 def _list_ids(tree: ast.Module) -> Iterator[ast.expr]:
-    """Yield the call arguments that are ids of questions."""
+    """Yield the call arguments that are ids of questions, or names of functions."""
     for call in _list_calls(tree, set(DECLARES)):
         position = DECLARES[call.func.id] if isinstance(call.func, ast.Name) else 0
         yield from call.args[position : position + 1]
-        yield from (keyword.value for keyword in call.keywords if keyword.arg == "question")
+        yield from (keyword.value for keyword in call.keywords if keyword.arg in ("question", "function"))
 
 
 def _list_edits(tree: ast.Module, solution: str) -> Iterator[ast.expr]:

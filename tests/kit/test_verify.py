@@ -606,6 +606,52 @@ def test_each_placement_of_a_mistake_must_be_caught(toy: Path, edit) -> None:
     assert "the mistake exchanged, in the second passes every check of spread" in faults(toy, quick=True)
 
 
+SECOND = """
+
+def largest(values):
+    # BEGIN SOLUTION spread
+    return max(values)
+    # END SOLUTION
+"""
+IN_SECOND = """
+
+first_is_largest = altered(
+    "spread", {"max(values)": "values[0]"}, hint="Is the first value the largest?", function="largest"
+)
+
+
+@mistake("spread", hint="Is the second value the largest?", function="largest")
+def second_is_largest(values):
+    return values[1]
+
+
+@placement("second_is_largest", "of a list")
+def second_of_a_list(values):
+    return list(values)[1]
+"""
+
+
+def test_a_mistake_can_be_in_a_second_function_of_its_question(toy: Path, edit) -> None:
+    """Catches: a mistake that cannot be declared because it is in a helper; one whose evidence or hint is lost there."""
+    edit("solutions/toy/submitted.py", "(max(values) - min(values))", "(largest(values) - min(values))")
+    edit("solutions/toy/mistakes.py", '{"(max(values) - min(values))": "max(values)"}', '{" - min(values)": ""}')
+    edit("solutions/toy/alternatives.py", "(max(values) - min(values))", "(largest(values) - min(values))")
+    edit("solutions/toy/mistakes.py", "altered, mistake", "altered, mistake, placement")
+    for name, more in (("submitted.py", SECOND), ("mistakes.py", IN_SECOND)):
+        path = toy / "solutions" / "toy" / name
+        path.write_text(path.read_text(encoding="utf-8") + more, encoding="utf-8")
+    home = AssignmentFiles(toy, "toy")
+    made = {one.id: one for one in load_catalogue(home, "mistakes") if one.replaces}
+    assert list(made) == ["first_is_largest", "second_is_largest", "second_is_largest, of a list"]
+    assert "    return list(values)[1]" in made["second_is_largest, of a list"].submission
+    build(toy, "toy")
+    assert "first_is_largest" in read_mistakes(home.mistakes["visible"], "toy")
+    found = list(verify(toy, "toy"))
+    assert [line for line, fault in found if fault] == []
+    edit("solutions/toy/mistakes.py", 'function="largest"', 'function="larger"')
+    assert any("the solution defines larger 0 times, expected once" in line for line in faults(toy, quick=True))
+
+
 LEARNING = """
 
 @mistake("both", hint="What do you return for four values?", learns=False)
