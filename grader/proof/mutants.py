@@ -260,6 +260,8 @@ OTHER_FUNCTIONS = {
     "std": "var",
     "argmax": "argmin",
 }
+# By the name of a function, how many arguments it has if the last two can be exchanged; of a method, its object counts.
+SYMMETRIC = {"minimum": 2, "maximum": 2, "transpose": 3, "swapaxes": 3}
 
 
 # A table; each row has one or two lines.
@@ -328,11 +330,17 @@ def _other_calls(node: ast.Call) -> Iterator[tuple[ast.AST, ast.AST]]:
         where = 0 if len(arguments) == 1 else 1
         shorter[where] = ast.BinOp(arguments[where], ast.Sub(), ast.Constant(1))
         yield node, ast.Call(function, shorter, keywords)
-    for index in range(len(arguments) - 1):
+    for index in range(len(arguments) - 1 - _ends_symmetric(node, name)):
         swapped = [*arguments[:index], arguments[index + 1], arguments[index], *arguments[index + 2 :]]
         yield node, ast.Call(function, swapped, keywords)
     for index in range(len(keywords)):
         yield node, ast.Call(function, arguments, keywords[:index] + keywords[index + 1 :])
+
+
+def _ends_symmetric(node: ast.Call, name: str) -> bool:
+    """Return whether the last two arguments of a call can be exchanged without effect."""
+    is_method = isinstance(node.func, ast.Attribute) and not _is_module(node.func.value)
+    return SYMMETRIC.get(name) == len(node.args) + is_method
 
 
 def _is_module(node: ast.expr) -> bool:

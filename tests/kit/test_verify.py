@@ -339,6 +339,25 @@ def test_every_kind_of_solution_can_be_mutated(toy: Path, edit) -> None:
     assert len(changes) > 20
 
 
+@pytest.mark.parametrize(
+    ("call", "swapped"),
+    [
+        ("x.transpose(1, 2)", []),
+        ("x.transpose(0, 2, 1)", ["x.transpose(2, 0, 1)", "x.transpose(0, 1, 2)"]),
+        ("torch.transpose(x, 1, 2)", ["torch.transpose(1, x, 2)"]),
+        ("np.minimum(x, y)", []),
+        ("np.subtract(x, y)", ["np.subtract(y, x)"]),
+    ],
+)
+def test_arguments_whose_order_does_not_matter_stay(toy: Path, edit, call: str, swapped: list[str]) -> None:
+    """Catches: a mutant that computes what the solution does, for which every author has to write an excuse."""
+    edit("solutions/toy/submitted.py", "return (max(values) - min(values)) * scale", f"return {call}")
+    changes = [mutant.change.partition(" -> ") for mutant in make_mutants(AssignmentFiles(toy, "toy"))]
+    numbers = sorted(re.findall(r"\w+", call))
+    same = [after for before, _, after in changes if before == call and sorted(re.findall(r"\w+", after)) == numbers]
+    assert same == swapped
+
+
 def test_default_arguments_are_mutated(toy: Path, edit) -> None:
     """A default is not in the body, and what nobody calls without the argument proves nothing of it."""
     edit("solutions/toy/submitted.py", "scale: float = 1.0)", 'scale: float = 1.0, *, ends=(0, -1), name: str = "ü", on=True)')
