@@ -251,6 +251,65 @@ def test_a_notebook_becomes_an_assignment(tmp_path: Path, capsys: pytest.Capture
     assert build(root, "hw", BuildOptions(check=True)) == []
 
 
+PROMPTED = '''\
+PART = 0.5  # SOLUTION
+
+
+def triple(x: float) -> float:
+    """ # BEGIN PROMPT
+    y = ...
+    """ # END PROMPT
+    factor = 3  # SOLUTION
+    # BEGIN SOLUTION NO PROMPT
+    y = factor * x
+    # END SOLUTION
+    return y  # SOLUTION
+
+
+def half(x: float) -> float:
+    return PART * x  # SOLUTION
+'''
+PLAIN: list[tuple[str, str, dict]] = [
+    ("markdown", "# Numbers", {}),
+    ("code", "!pip install numpy\nimport numpy as np\nrng = np.random.default_rng(0)", {}),
+    ("code", "def square(x: float) -> float:\n    return x * x", {}),
+    ("code", "square(rng.normal())", {}),
+]
+
+
+@pytest.mark.parametrize(
+    ("cells", "questions", "lost", "kept"),
+    [
+        (
+            [("code", PROMPTED, {})],
+            ["triple", "half"],
+            ("y = ...", "factor * x", "PART * x", "SOLUTION"),
+            ("    factor = 3\n", "    return y\n", "PART = 0.5\n"),
+        ),
+        (PLAIN, ["square"], ("x * x", "pip", "square(rng"), ("def square(x: float) -> float:\n    # YOUR CODE HERE",)),
+    ],
+)
+def test_prompts_suffixes_and_plain_cells_are_read(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+    cells: list[tuple[str, str, dict]],
+    questions: list[str],
+    lost: tuple[str, ...],
+    kept: tuple[str, ...],
+) -> None:
+    """Catches: a prompt of Otter or a line of the solution in the stub; a notebook without marks that has no question."""
+    root = make_kit(tmp_path / "kit")
+    made = [{"cell_type": kind, "source": text, "metadata": about} for kind, text, about in cells]
+    (tmp_path / "hw.ipynb").write_text(json.dumps({"cells": made, "nbformat": 4, "nbformat_minor": 5, "metadata": {}}))
+    code, said = run(root, capsys, "new", "hw", "--from", str(tmp_path / "hw.ipynb"))
+    assert code == 0, said
+    assert "fill in" not in said
+    assert [question.id for question in AssignmentFiles(root, "hw").assignment.questions] == questions
+    stub = (root / "assignments" / "hw" / "submitted.py").read_text()
+    assert not [text for text in lost if text in stub], stub
+    assert not [text for text in kept if text not in stub], stub
+
+
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
