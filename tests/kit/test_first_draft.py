@@ -16,7 +16,9 @@ import grader.__main__
 from grader.assignment import AssignmentFiles
 from grader.authoring.build import BuildOptions, build
 from grader.authoring.inspection import inspect_assignment
+from grader.judge.run import grade
 from grader.proof.verify import verify
+from grader.report.model import Outcome
 from tests.kit.made_kits import make_kit, run
 
 pytestmark = pytest.mark.recorded
@@ -158,6 +160,43 @@ def test_a_module_of_torch_is_proven_with_mistakes_alone(tmp_path: Path, capsys:
         shutil.copy(DRAFTS / "attention" / name, root / "solutions" / "attention")
     build(root, "attention")
     assert [line for line, fault in verify(root, "attention") if fault] == []
+
+
+MODULE = '''\
+import torch
+from torch import Tensor, nn
+
+
+class Scale(nn.Module):
+    """Multiplies features by weights."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return x, scaled.
+
+        Args:
+            x: float32 `[n, size]`.
+        """
+        return self.weight * x
+'''
+
+
+def test_the_gradients_of_a_class_are_checked(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Catches: a module that cuts its input from the graph, and gets full marks."""
+    root = make_kit(tmp_path / "kit")
+    (tmp_path / "scale.py").write_text(MODULE)
+    code, said = run(root, capsys, "new", "scaling", "--from", str(tmp_path / "scale.py"))
+    assert code == 0, said
+    assert "fill in" not in said
+    wrong = tmp_path / "submitted.py"
+    solution = (root / "solutions" / "scaling" / "submitted.py").read_text()
+    wrong.write_text(solution.replace("self.weight * x", "self.weight * x.detach()"))
+    checks = grade(AssignmentFiles(root, "scaling"), wrong, ("visible", "hidden")).checks
+    lost = {check.id for check in checks if check.outcome is not Outcome.PASSED}
+    assert lost == {"visible/test_scale_gradient", "hidden/test_scale_gradient"}
 
 
 def test_what_cannot_be_guessed_is_said_and_left_as_comments(mixed: tuple[Path, list[str]]) -> None:
