@@ -19,6 +19,7 @@ EQUAL = ((4,) * 6, (3,) * 6, (5,) * 6)
 INTEGERS, FLOATS = (3, 5, 4), (0.3, 0.7, 0.45)
 AXES = ("axis", "dim")
 LENGTH = 12  # characters of a text
+MOST_POWER = 8  # in a dimension such as 2**d: enough for the sizes above, and no array fills the memory
 
 
 @dataclass(frozen=True)
@@ -170,11 +171,17 @@ class Draw:
 
 
 def _evaluate(dimension: str, sizes: Mapping[str, int]) -> int:
-    """Return the size of a dimension such as "d", "3", "2*d" or "T+1"; "..." stands for one more axis."""
+    """Return the size of a dimension such as "d", "3", "2*d" or "T+1"; "..." stands for one more axis.
+
+    One that is not arithmetic has size 1.
+    """
     if dimension.startswith("..."):
         return 2
     text = re.sub(r"[A-Za-z_]\w*", lambda name: str(sizes[name[0]]), re.sub(r"/+", "//", dimension))
-    return _compute(ast.parse(text, mode="eval").body)
+    try:
+        return _compute(ast.parse(text, mode="eval").body)
+    except SyntaxError:
+        return 1
 
 
 def _compute(node: ast.expr) -> int:
@@ -182,5 +189,7 @@ def _compute(node: ast.expr) -> int:
         left, right = _compute(node.left), _compute(node.right)
         if isinstance(node.op, ast.FloorDiv):
             return left // (right or 1)
+        if isinstance(node.op, ast.Pow):
+            return int(left ** min(max(right, 0), MOST_POWER))
         return left + right if isinstance(node.op, ast.Add) else left - right if isinstance(node.op, ast.Sub) else left * right
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else 1

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from grader.assignment import AssignmentFiles, UsageError
 from grader.proof.catalogue import Variant, load_catalogue
+from grader.proof.lines import split_lines
 
 CATALOGUE = "grader.proof.catalogue"
 MAX_LITERAL = 96  # characters of a line of a text
@@ -159,7 +160,7 @@ def format_as_ruff(text: str, path: Path) -> str:
 
 def _insert(text: str, question: str, entry: str) -> str:
     """Return the file with a declaration after the last one of the question, or at the end."""
-    lines = text.splitlines(keepends=True)
+    lines = split_lines(text, keepends=True)
     last = max((node.end_lineno or 0 for node in ast.parse(text).body if _is_about(node, question)), default=len(lines))
     before, after = "".join(lines[:last]).rstrip("\n"), "".join(lines[last:]).lstrip("\n")
     space = "\n\n\n" if entry.startswith("@") or not _ends_in_edits(before) else "\n\n"
@@ -194,7 +195,7 @@ def _import_from_catalogue(text: str, name: str) -> str:
     names = {alias.name for alias in found.names}
     if name in names:
         return text
-    lines = text.splitlines(keepends=True)
+    lines = split_lines(text, keepends=True)
     lines[found.lineno - 1 : found.end_lineno] = [f"from {CATALOGUE} import {', '.join(sorted(names | {name}))}\n"]
     return "".join(lines)
 
@@ -205,7 +206,7 @@ def add_import(text: str, line: str) -> str:
     imports = [node.end_lineno or 0 for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     docstring = [tree.body[0].end_lineno or 0] if ast.get_docstring(tree) is not None else []
     place = max(imports, default=docstring[0] if docstring else 0)
-    lines = text.splitlines(keepends=True)
+    lines = split_lines(text, keepends=True)
     lines[place:place] = [f"{line}\n"] if imports else [*(["\n"] if docstring else []), f"{line}\n"]
     return "".join(lines)
 
@@ -218,7 +219,7 @@ def _import_what_is_read(text: str, home: AssignmentFiles, names: Iterable[str])
         tree = ast.parse(text)
         first = next((node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))), None)
         assert first is not None  # that of `mistake`
-        lines = text.splitlines(keepends=True)
+        lines = split_lines(text, keepends=True)
         lines.insert(first.lineno - 1, f"{line}\n")
         text = "".join(lines)
     return text

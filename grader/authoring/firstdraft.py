@@ -89,10 +89,11 @@ def _find_imported(solution: ExistingSolution, source: Path) -> tuple[dict[str, 
     """Return the files beside the solution that it imports, by name, and the packages that grading needs for it.
 
     Raises:
-        UsageError: For a module that is not installed.
+        UsageError: For a module that is not installed, unless it is imported in a `try`.
     """
     support: dict[str, str] = {}
     requirements: list[str] = []
+    optional = _list_tried(solution.text)
     for module, place in solution.modules.items():
         beside = source.with_name(f"{module}.py")
         if module in sys.stdlib_module_names or module in KIT:
@@ -100,10 +101,21 @@ def _find_imported(solution: ExistingSolution, source: Path) -> tuple[dict[str, 
         if beside.is_file():
             support[beside.name] = beside.read_text(encoding="utf-8")
         elif importlib.util.find_spec(module) is None:
+            if module in optional:
+                continue
             raise UsageError(f"{place}: {module!r} is neither installed nor a file beside {source.name}; install it first")
         else:
             requirements += metadata.packages_distributions().get(module, [module])[:1]
     return support, requirements
+
+
+def _list_tried(text: str) -> set[str]:
+    """Return the modules that are imported in a `try`, so that a solution may work without them."""
+    tried = [statement for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Try) for statement in node.body]
+    imports = [node for statement in tried for node in ast.walk(statement)]
+    names = [alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in imports if isinstance(node, ast.ImportFrom)]
+    return {name.partition(".")[0] for name in names}
 
 
 def _list_guesses(subjects: list[Subject]) -> Iterator[str]:

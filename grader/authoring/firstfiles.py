@@ -110,18 +110,20 @@ def _name_dtype(subject: Subject) -> str:
 def _render_driver(subject: Subject, dtypes: Mapping[str, str]) -> str:
     """Return the function that calls the question's function, or the methods of its class, with the inputs of a case."""
     name = f"submitted.{subject.piece.name}"
+    gradients = any(each.kind and each.kind.has_gradient for each in subject.parameters)
     if "" in subject.calls:
         given = _render_conversion(subject, "")
-        gradients = any(each.kind and each.kind.has_gradient for each in subject.parameters)
         run = f"observe({name}, {{}})" + (f" | get_gradients({name}, {{}})" if gradients else "")
         lines = [f"inputs = {given}"] if given != "inputs" else []
         run = run.replace("{}", "inputs")
         head = "submitted: Any, **inputs: Any"
     else:
-        steps = ", ".join(f'("{method}", {_render_conversion(subject, method)})' for method in [*subject.calls][1:])
-        prepare = ", set_parameters" if subject.is_module else ""
+        create, *methods = subject.calls
+        steps = ", ".join(f'("{method}", {_render_conversion(subject, method)})' for method in methods)
+        more = ", set_parameters" if subject.is_module else ""
+        more += ", gradients=get_gradients" if gradients else ""
         lines = [f"steps = [{steps}]"]
-        run = f"observe_object({name}, {_render_conversion(subject, 'create')}, steps{prepare})"
+        run = f"observe_object({name}, {_render_conversion(subject, create)}, steps{more})"
         head = "submitted: Any, " + ", ".join(f"{call}: Any" for call in subject.calls)
     if subject.fakes:
         others = ", ".join(f'"{name}": {dtypes[name]}' for name in subject.fakes)

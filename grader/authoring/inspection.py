@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import codecs
 import contextlib
 import difflib
 import re
@@ -13,13 +14,14 @@ from grader import answers
 from grader.answers import CaseRecipe
 from grader.assignment import SUITES, AssignmentFiles, UsageError
 from grader.authoring.checks_read import ReadCheck, list_checks, list_draft_titles, read_calls
-from grader.authoring.recipes import cook_case, holds_nan, list_unstorable, load_recipes
+from grader.authoring.recipes import RecipeError, cook_case, holds_nan, list_unstorable, load_recipes
 from grader.authoring.slips import Slip, find_question_line, list_setting_slips, suggest
 from grader.authoring.staleness import list_stale_files
-from grader.authoring.stub import BEGIN, make_stub
+from grader.authoring.stub import BEGIN, StubError, make_stub
 from grader.proof.catalogue import PARAMETERS, REWRITE, CatalogueError, Variant, is_draft, load_catalogue
 from grader.proof.collateral import read_exceptions
 from grader.proof.ideas import get_ideas_path, read_ideas
+from grader.proof.lines import split_lines
 from grader.proof.mutants import read_survivors
 from grader.proof.trials import list_unit_questions
 
@@ -83,8 +85,15 @@ def _find_missing(home: AssignmentFiles) -> Iterator[Slip]:
 def _find_syntax_errors(home: AssignmentFiles) -> Iterator[Slip]:
     paths = [*sorted(home.solution.glob("*.py")), home.drivers, home.views, *home.checks.values()]
     for path in (path for path in paths if path.is_file()):
+        content = path.read_bytes()
+        if content.startswith(codecs.BOM_UTF8):
+            yield Slip(path, 1, "it begins with a byte order mark (BOM); save it as UTF-8 without one")
+            continue
         try:
-            ast.parse(path.read_bytes(), str(path))
+            ast.parse(content.decode("utf-8"), str(path))
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            yield Slip(path, line, f"it is not UTF-8: found the byte {content[error.start]:#x}; save it as UTF-8")
         except (SyntaxError, ValueError) as error:
             yield Slip(path, getattr(error, "lineno", 0) or 0, f"not valid Python: {getattr(error, 'msg', error)}")
 
@@ -94,10 +103,11 @@ def _inspect_solution(home: AssignmentFiles) -> Iterator[Slip]:
     text = path.read_text(encoding="utf-8")
     try:
         make_stub(text, home.assignment)
-    except UsageError as error:
-        found = re.match(r"line (\d+): (.*)", str(error), re.DOTALL)
-        yield Slip(path, int(found[1]) if found else 0, found[2] if found else str(error))
-    blanks = [number for number, line in enumerate(text.splitlines(), 1) if BEGIN.match(line)]
+    except StubError as error:
+        for fault in error.faults:
+            found = re.match(r"line (\d+): (.*)", fault, re.DOTALL)
+            yield Slip(path, int(found[1]) if found else 0, found[2] if found else fault)
+    blanks = [number for number, line in enumerate(split_lines(text), 1) if BEGIN.match(line)]
     definitions = {node.name: node for node in ast.parse(text).body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
     for question in home.assignment.questions:
         node = definitions.get(question.function)
@@ -118,9 +128,11 @@ def _read_cases(home: AssignmentFiles) -> tuple[dict[str, CaseRecipe], list[Slip
     slips = [Slip(path, line, f"a second case is called {name}; only the last one counts") for name, line in _doubles(path)]
     try:
         recipes = {recipe.name: recipe for recipe in load_recipes(home)}
-    except UsageError as error:
-        named = re.match(r"case (\w+): ", str(error))
-        return {}, [*slips, Slip(path, lines.get(named[1], 0) if named else 0, str(error))]
+    except RecipeError as error:
+        for fault in error.faults:
+            named = re.match(r"case (\w+): ", fault)
+            slips.append(Slip(path, lines.get(named[1], 0) if named else error.line, fault))
+        return {}, slips
     for name, recipe in recipes.items():
         line = lines.get(name, 0)
         if recipe.driver not in drivers:
@@ -295,6 +307,6 @@ def _functions(path: Path) -> dict[str, int]:
 
 def _line_of_name(path: Path, text: str) -> int:
     """Return the line of the entry whose id the text begins with; 0 if there is none."""
-    name = re.match(r"\w+", text.removeprefix("two entries are called "))
+    name = re.match(r"\w+", text)
     line = re.match(r".*, line (\d+):", text)
     return int(line[1]) if line else _functions(path).get(name[0], 0) if name else 0

@@ -151,7 +151,7 @@ def _read_annotation(node: ast.expr, name: str, entry: str) -> Kind | None:
         return _read_annotation(parts[0], name, f"[{', '.join(texts[0].split())}] {entry}" if texts else entry)
     if word.rstrip("0123456789") in SHAPED and len(parts) == 2 and isinstance(parts[1], ast.Constant):
         numbers = SHAPED[word.rstrip("0123456789")]
-        shape = tuple("..." if part.startswith(("*", "...")) else part.lstrip("#") for part in str(parts[1].value).split())
+        shape = tuple(map(_read_dimension, str(parts[1].value).split()))
         inner = _read_annotation(parts[0], name, entry)
         dtype = word.lower() if word[-1].isdigit() and numbers == "float" else inner.dtype if inner else "float64"
         made = _array(inner.type if inner else "array", shape, name, entry)
@@ -173,6 +173,12 @@ def _read_annotation(node: ast.expr, name: str, entry: str) -> Kind | None:
         fixed = word.lower() == "tuple" and not any(isinstance(part, ast.Constant) for part in parts)
         return Kind("list", parts[0].id, shape=(str(len(parts)),) if fixed else _find_shape(entry), below=_find_bound(entry))
     return None
+
+
+def _read_dimension(text: str) -> str:
+    """Return a dimension of jaxtyping as shapes are written here: "*batch" as "...", "#n" and "?n" as "n", "c=3" as "3"."""
+    name = text.lstrip("*#?")
+    return "..." if "*" in text[: len(text) - len(name)] or name.startswith("...") else name.rpartition("=")[2]
 
 
 def _list_parts(node: ast.expr) -> list[ast.expr]:

@@ -14,6 +14,8 @@ import tokenize
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from grader.proof.lines import split_lines
+
 Span = tuple[int, int]
 
 # For each call that takes an id: its keyword, and its position among the arguments.
@@ -109,7 +111,7 @@ def find_in_python(text: str, naming: Naming, holds_function: bool, solution: st
         SyntaxError: If it is not valid Python.
     """
     tree, where = ast.parse(text), _Offsets(text)
-    tokens = [token for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.string]
+    tokens = [token for token in tokenize.generate_tokens(io.StringIO(text, newline="").readline) if token.string]
     exact = {span for node in _list_ids(tree) for span in _matches(naming.id, text, *where.of_node(node))}
     exact |= set(_matches(naming.heading, text))
     if naming.is_function:
@@ -160,7 +162,7 @@ class _Offsets:
     """Converts lines and columns of `ast` and `tokenize` into positions in a text."""
 
     def __init__(self, text: str) -> None:
-        self._lines = text.splitlines(keepends=True) or [""]
+        self._lines = split_lines(text, keepends=True) or [""]
         self._starts = [0]
         for line in self._lines:
             self._starts.append(self._starts[-1] + len(line))
@@ -178,11 +180,11 @@ class _Offsets:
 
 
 def _list_ids(tree: ast.Module) -> Iterator[ast.expr]:
-    """Yield the call arguments that are ids of questions."""
+    """Yield the call arguments that are ids of questions, or names of functions."""
     for call in _list_calls(tree, set(DECLARES)):
         position = DECLARES[call.func.id] if isinstance(call.func, ast.Name) else 0
         yield from call.args[position : position + 1]
-        yield from (keyword.value for keyword in call.keywords if keyword.arg == "question")
+        yield from (keyword.value for keyword in call.keywords if keyword.arg in ("question", "function"))
 
 
 def _list_edits(tree: ast.Module, solution: str) -> Iterator[ast.expr]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,14 +41,26 @@ def observe_object(
     create: dict[str, Any],
     steps: Sequence[tuple[str, dict[str, Any]]],
     prepare: Callable[[Any], object] = id,
+    gradients: Callable[..., dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Return what the methods of a new object give, called in this order, and its public attributes in the end."""
+    """Return what the methods of a new object give, called in this order, and its public attributes in the end.
+
+    Args:
+        prepare: Is called with the new object first.
+        gradients: `get_gradients`, if inputs of methods have one; it calls each method on a copy of the object.
+    """
     thing = make(**copy.deepcopy(create))
     prepare(thing)
     facts: dict[str, Any] = {}
     for method, inputs in steps:
-        facts |= {f"{key} of {method}": value for key, value in observe(getattr(thing, method), inputs).items()}
+        flows = gradients(partial(call_copy, thing, method), inputs) if gradients else {}
+        facts |= {f"{key} of {method}": value for key, value in (observe(getattr(thing, method), inputs) | flows).items()}
     return facts | {f"attribute {key}": get_values(value) for key, value in vars(thing).items() if not key.startswith("_")}
+
+
+def call_copy(thing: Any, method: str, **inputs: Any) -> Any:
+    """Return what a method gives, called on a copy of its object."""
+    return getattr(copy.deepcopy(thing), method)(**inputs)
 
 
 def set_parameters(module: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,20 +15,39 @@ from grader.assignment import AssignmentFiles, UsageError
 from grader.judge.compare import difference, format_value
 
 
+class RecipeError(UsageError):
+    """The cases in cases.py cannot be used.
+
+    Attributes:
+        faults: What is wrong, one fault for each case.
+        line: The line of cases.py that raised an exception; 0 if none did.
+    """
+
+    def __init__(self, *faults: str, line: int = 0) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
+        self.line = line
+
+
 def load_recipes(home: AssignmentFiles) -> list[CaseRecipe]:
-    """Return the cases declared in the assignment's cases.py, checked."""
+    """Return the cases declared in the assignment's cases.py, checked.
+
+    Raises:
+        RecipeError: If it cannot be imported, or if cases are about unknown questions.
+    """
     path = home.solution / "cases.py"
     try:
         module = _import(path)
     except Exception as error:
-        raise UsageError(f"{path.relative_to(home.root)} cannot be imported: {type(error).__name__}: {error}") from error
+        said = f"{path.relative_to(home.root)} cannot be imported: {type(error).__name__}: {error}"
+        lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == str(path)]
+        raise RecipeError(said, line=lines[-1] if lines else 0) from error
     recipes = [value for value in vars(module).values() if isinstance(value, CaseRecipe)]
     ids = {question.id for question in home.assignment.questions}
-    for recipe in recipes:
-        if recipe.question not in ids:
-            raise UsageError(
-                f"case {recipe.name}: there is no question {recipe.question!r}; there are: {', '.join(sorted(ids))}"
-            )
+    there_are = ", ".join(sorted(ids))
+    lost = [recipe for recipe in recipes if recipe.question not in ids]
+    if faults := [f"case {each.name}: there is no question {each.question!r}; there are: {there_are}" for each in lost]:
+        raise RecipeError(*faults)
     return recipes
 
 

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.assignment import SUITES, AssignmentFiles, UsageError
+from grader.authoring.elsewhere import list_elsewhere, read_text
 from grader.authoring.mentions import Naming, find_in_python, find_in_toml, means_only_one_thing, replace_spans
 from grader.authoring.recipes import load_recipes
 from grader.authoring.stub import make_stub
 from grader.proof.catalogue import load_catalogue
+from grader.proof.lines import split_lines
 from grader.report.model import write_atomically
 
 SPLICED = ("mistakes.py", "alternatives.py")  # files of solutions/NAME whose code is spliced into the submission
@@ -31,11 +33,14 @@ class Renaming:
         texts: The new text of each file that changes.
         places: The number of places with the old name.
         left: Other lines with the old name as a word, which keep it: "file:line: text".
+        elsewhere: Python files outside the assignment that name it and have the old name as a word, with the number of
+            these lines.
     """
 
     texts: dict[Path, str]
     places: int
     left: list[str]
+    elsewhere: dict[Path, int]
 
     def describe(self, root: Path) -> Iterator[str]:
         """Yield each line that changes: its place, its old text and its new text."""
@@ -81,7 +86,8 @@ def plan_renaming(home: AssignmentFiles, old: str, new: str) -> Renaming:
     texts = {path: replace_spans(files[path], found, new) for path, found in spans.items() if found}
     _require_buildable(home, texts)
     kept = {path: texts.get(path, text) for path, text in files.items()}
-    return Renaming(texts, sum(map(len, spans.values())), list(_list_left(home.root, kept, naming)))
+    places = sum(map(len, spans.values()))
+    return Renaming(texts, places, list(_list_left(home.root, kept, naming)), _count_elsewhere(home, naming))
 
 
 def list_sources(home: AssignmentFiles) -> list[Path]:
@@ -168,6 +174,12 @@ def _list_left(root: Path, texts: dict[Path, str], naming: Naming) -> Iterator[s
         for number, line in enumerate(text.splitlines(), 1):
             if naming.word.search(line):
                 yield f"{_name(root, path)}:{number}: {line.strip()[:100]}"
+
+
+def _count_elsewhere(home: AssignmentFiles, naming: Naming) -> dict[Path, int]:
+    paths = [path for path in list_elsewhere(home.root, home.assignment.name) if path.suffix == ".py"]
+    counts = {path: sum(bool(naming.word.search(line)) for line in split_lines(read_text(path))) for path in paths}
+    return {path: count for path, count in counts.items() if count}
 
 
 def _damaged(home: AssignmentFiles, files: dict[Path, str]) -> str:

@@ -16,6 +16,7 @@ from grader.authoring.build import render_notebook
 from grader.authoring.recipes import cook_case, load_recipes, same_inputs
 from grader.authoring.stub import make_stub
 from grader.proof.catalogue import Variant, load_catalogue
+from grader.proof.trials import list_end_to_end_questions
 from grader.sandbox.definitions import hash_functions
 
 
@@ -48,6 +49,14 @@ def list_stale_files(home: AssignmentFiles) -> Iterator[StaleFile]:
     yield from _list_stale_mistakes(home, load_catalogue(home, "mistakes"))
 
 
+def is_stale(home: AssignmentFiles) -> bool:
+    """Return whether a built file is out of date, or cannot be compared because a source cannot be read."""
+    try:
+        return any(list_stale_files(home))
+    except UsageError:
+        return True
+
+
 def _find_stale_answers(home: AssignmentFiles, suite: str, stub: dict[str, str]) -> str:
     """Return the reason why the answers of a suite are stale; "" if they are not."""
     try:
@@ -69,7 +78,8 @@ def _find_stale_answers(home: AssignmentFiles, suite: str, stub: dict[str, str])
 def _list_stale_mistakes(home: AssignmentFiles, catalogue: list[Variant]) -> Iterator[StaleFile]:
     """Yield the files of evidence whose mistakes, questions or hints differ from the catalogue."""
     declared = {variant.id: (variant.question, variant.hint) for variant in catalogue}
-    unseen = set(declared)
+    whole = list_end_to_end_questions(home.assignment)  # of what their checks see, nothing is recorded
+    unseen = {variant.id for variant in catalogue if variant.question not in whole}
     for suite in SUITES:
         try:
             recorded = answers.read_mistakes(home.mistakes[suite], home.assignment.name)

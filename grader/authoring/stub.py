@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator
 
 from grader.assignment import Assignment, UsageError
+from grader.proof.lines import split_lines
 
 BEGIN = re.compile(r"^(?P<indent> *)# BEGIN SOLUTION (?P<question>\S+)$")
 END = re.compile(r"^ *# END SOLUTION$")
 DRAFT = re.compile(r"^ *# DRAFT$")
+
+
+class StubError(UsageError):
+    """No stub can be made of a solution.
+
+    Attributes:
+        faults: What is wrong, for each such line.
+    """
+
+    def __init__(self, *faults: str) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
 
 
 def make_stub(source: str, assignment: Assignment) -> str:
@@ -17,23 +31,24 @@ def make_stub(source: str, assignment: Assignment) -> str:
     The code between `# BEGIN SOLUTION question` and `# END SOLUTION` is replaced by a comment with its number of lines, and a
     NotImplementedError with the question's task. After a line `# DRAFT`, the comments up to the end are a draft that students
     repair: they become code, and there is no error.
+
+    Raises:
+        StubError: For marks without their counterparts, unknown questions, or code in a draft.
     """
     lines: list[str] = []
+    tasks = {question.id: question.task for question in assignment.questions}
+    faults = list(_list_unknown(source, tasks))
     hidden: list[str] | None = None
     draft: list[str] | None = None
-    for number, line in enumerate(source.splitlines(), 1):
+    for number, line in enumerate(split_lines(source), 1):
         if begin := BEGIN.match(line):
             if hidden is not None:
-                raise UsageError(f"line {number}: a solution starts inside another solution")
-            try:
-                task = assignment.question(begin["question"]).task
-            except KeyError:
-                raise UsageError(f"line {number}: there is no question {begin['question']!r}") from None
+                raise StubError(*faults, f"line {number}: a solution starts inside another solution")
             hidden = []
-            opening, indent = f"{begin['question']}: {task}", begin["indent"]
+            opening, indent = f"{begin['question']}: {tasks.get(begin['question'])}", begin["indent"]
         elif END.match(line):
             if hidden is None:
-                raise UsageError(f"line {number}: found END SOLUTION without BEGIN SOLUTION")
+                raise StubError(*faults, f"line {number}: found END SOLUTION without BEGIN SOLUTION")
             size = sum(bool(text.strip()) and not text.strip().startswith("#") for text in hidden)
             about = f"{indent}# YOUR CODE HERE (about {size} {'line' if size == 1 else 'lines'})"
             lines += [about, *_raise(opening, indent)] if draft is None else [f"{about}: repair this draft", *draft]
@@ -42,15 +57,24 @@ def make_stub(source: str, assignment: Assignment) -> str:
             draft = []
         elif draft is not None:
             if not line.startswith(f"{indent}# "):
-                raise UsageError(f"line {number}: expected a comment in the draft")
+                faults.append(f"line {number}: expected a comment in the draft")
             draft.append(indent + line.removeprefix(f"{indent}# "))
         elif hidden is not None:
             hidden.append(line)
         else:
             lines.append(line)
     if hidden is not None:
-        raise UsageError(f"the solution of {opening.partition(':')[0]} has no closing line # END SOLUTION")
+        faults.append(f"the solution of {opening.partition(':')[0]} has no closing line # END SOLUTION")
+    if faults:
+        raise StubError(*faults)
     return "\n".join(lines) + "\n"
+
+
+def _list_unknown(source: str, known: Collection[str]) -> Iterator[str]:
+    """Yield a fault for each solution of an unknown question."""
+    for number, line in enumerate(split_lines(source), 1):
+        if (begin := BEGIN.match(line)) and begin["question"] not in known:
+            yield f"line {number}: there is no question {begin['question']!r}"
 
 
 def _raise(message: str, indent: str, width: int = 128) -> list[str]:

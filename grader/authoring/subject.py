@@ -20,7 +20,8 @@ class Subject:
 
     Attributes:
         key: Its name in drivers, cases and checks.
-        calls: The calls of a case with their parameters: "" for a function; "create" and the methods for a class.
+        calls: The calls of a case with their parameters: "" for a function; for a class "create", or another name if a method
+            has this one, and the methods.
         fakes: The functions of other questions that it uses, in whose place a driver puts fakes.
         plan: How its cases are drawn.
         inputs: For each case, the text of each input.
@@ -102,7 +103,8 @@ def make_subject(piece: Piece, functions: set[str], torch: bool) -> Subject:
     """
     if isinstance(piece.node, ast.ClassDef):
         about = ast.get_docstring(piece.node) or ""
-        calls = {"create": _list_fields(piece.node, about, torch)}
+        create = "create_object" if any(method.name == "create" for method in piece.methods) else "create"
+        calls = {create: _list_fields(piece.node, about, torch)}
         for method in piece.methods:
             calls[method.name] = list_parameters(method, not method.decorator_list, torch, about)
     else:

@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(root: Path, options: argparse.Namespace) -> int:
     """Return 0, even if the answer was no."""
     from grader.assignment import UsageError
+    from grader.authoring.elsewhere import list_elsewhere
     from grader.authoring.new import remove
 
     def agreed(files: list[Path]) -> bool:
@@ -33,4 +34,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
 
     deleted = remove(root, options.name, agreed)
     print(f"deleted {len(deleted)} files" if deleted else "nothing was deleted")
+    if deleted and (others := [path.relative_to(root).as_posix() for path in list_elsewhere(root, options.name)]):
+        print(f"{options.name} is still named in these files; delete or change them by hand:")
+        print(*(f"  {path}" for path in others), sep="\n")
     return GRADED

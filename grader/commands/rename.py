@@ -28,6 +28,10 @@ def run(root: Path, options: argparse.Namespace) -> int:
         print_line(f"{options.old} stays in these lines, where it means something else:")
         for line in plan.left:
             print_line(f"  {line}")
+    if plan.elsewhere:
+        print_line(f"{options.old} also stands in these files, which name {options.name}; change them by hand:")
+        for path, count in plan.elsewhere.items():
+            print_line(f"  {path.relative_to(root).as_posix()} ({count} line{'s' if count > 1 else ''})")
     extent = (
         f"{plan.places} place{'s' if plan.places > 1 else ''} in {len(plan.texts)} file{'s' if len(plan.texts) > 1 else ''}"
     )
@@ -38,7 +42,3 @@ def run(root: Path, options: argparse.Namespace) -> int:
     name = options.name
     print_line(f"{extent} changed. Next: `python -m grader build {name}`, then `python -m grader verify {name}`")
     return GRADED
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -83,7 +83,11 @@ def refuse_slips(root: Path, name: str, done: str) -> list[Slip]:
 
     slips = inspect_assignment(root, name, stale=False)
     if stops := [slip.describe(root) for slip in slips if slip.stops]:
-        raise UsageError("\n".join([f"nothing was {done}; faults found: {len(stops)}", *(f"  {line}" for line in stops)]))
+        first, last = (
+            f"nothing was {done}; faults found: {len(stops)}",
+            "Next: correct these files, then run the same command again",
+        )
+        raise UsageError("\n".join([first, *(f"  {line}" for line in stops), last]))
     return slips
 
 
@@ -94,14 +98,14 @@ def require_proven(root: Path, options: argparse.Namespace) -> None:
         UsageError: If it is stale or not proven; the message ends with the next command.
     """
     from grader.assignment import AssignmentFiles, UsageError
-    from grader.authoring.staleness import list_stale_files
+    from grader.authoring.staleness import is_stale
     from grader.proof.standing import find_gaps, needs_full_proof
 
     name = options.name
     home = AssignmentFiles(root, name)
     gaps = find_gaps(home)
     if gaps and not options.unproven:
-        build = f"`python -m grader build {name}`, then " if any(list_stale_files(home)) else ""
+        build = f"`python -m grader build {name}`, then " if is_stale(home) else ""
         full = needs_full_proof(home)  # --quick would not look for some of the faults that it found
         verify = f"verify {name}" if full else f"verify --quick {name}"
         commands = f"{build}`python -m grader {verify}`, which takes minutes"

@@ -19,7 +19,7 @@ from typing import Any
 
 from grader import answers
 from grader.assignment import OVERVIEW, Assignment, AssignmentFiles, UsageError
-from grader.packing.requirements import render_requirements
+from grader.packing.requirements import imports_package, render_requirements
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -72,7 +72,7 @@ tests/drivers/ shows how your functions are called, tests/visible/ what is compa
 {hidden:g} more after you submit.
 
 You submit {submission}, or a notebook that defines the functions, and nothing else{attachments}. Your code may not start
-processes (so num_workers=0), use the network, or touch files outside its working folder; if it hits a limit, the report says
+processes{workers}, use the network, or touch files outside its working folder; if it hits a limit, the report says
 which.
 """
 README_WIDTH = 100  # of its paragraphs
@@ -121,7 +121,7 @@ FOR_EDITORS = {
 }
 
 NOTEBOOK = """\
-notebook.ipynb explains the method, tries out each function as you write it, and trains. Open it in VS Code, or run
+notebook.ipynb explains the method, and tries out each function as you write it. Open it in VS Code, or run
 `pip install notebook`, then `jupyter notebook`. After `%load_ext grader`, `%grade QUESTION` grades submitted.py as you
 saved it, or the functions that your cells define, and shows the result below the cell.
 
@@ -207,10 +207,10 @@ def _render_assignment(home: AssignmentFiles) -> bytes:
     for key in ("title", "version"):
         value = getattr(home.assignment, key)
         if tomllib.loads(text)[key] != value:
-            before, _, after = re.split(rf"^({key}[ \t]*=.*)$", text, maxsplit=1, flags=re.MULTILINE)
-            text = f"{before}{key} = {json.dumps(value, ensure_ascii=False)}{after}"
+            line = f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\\", "\\\\")  # re.sub reads escapes
+            text = re.sub(rf"^[ \t]*{key}[ \t]*=.*$", line, text, count=1, flags=re.MULTILINE)
             if tomllib.loads(text)[key] != value:
-                raise UsageError(f"nothing was written: for a draft, {key} in assignment.toml must be on one line")
+                raise UsageError(f"nothing was written: for a draft, assignment.toml must have `{key} = ...` on one line")
     return text.encode()
 
 
@@ -264,6 +264,7 @@ def _readme(home: AssignmentFiles) -> str:
         hints=", and, for a known mistake, a question to ask yourself" if assignment.hints.visible else "",
         submission=assignment.submission,
         attachments=_but_attachments(assignment),
+        workers=" (so num_workers=0)" if imports_package(home, "torch") else "",
         notebook=NOTEBOOK if home.notebook.is_file() else "",
         visible=assignment.total("visible"),
         hidden=assignment.total("hidden"),

@@ -24,12 +24,18 @@ def render_requirements(home: AssignmentFiles, desk: bool) -> str:
     project = tomllib.loads((home.root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     desks = project["optional-dependencies"]["desk"] if desk else []
     options = [f"--extra-index-url {CPU_INDEX}"] if desk else []
-    needed = [each for each in project["dependencies"] if not each.startswith("gymnasium") or _imports_gymnasium(home)]
+    needed = [
+        each for each in project["dependencies"] if not each.startswith("gymnasium") or imports_package(home, "gym(nasium)?")
+    ]
     return "\n".join([*options, *needed, *home.assignment.requirements, *desks]) + "\n"
 
 
-def _imports_gymnasium(home: AssignmentFiles) -> bool:
-    """Return whether a Python file of the assignment, or its solution, imports gymnasium, which the grader itself does not."""
+def imports_package(home: AssignmentFiles, pattern: str) -> bool:
+    """Return whether a Python file of the assignment, or its solution, imports a package.
+
+    Args:
+        pattern: A regular expression for its name.
+    """
     paths = [home.drivers, home.views, *home.checks.values(), *home.support(), *home.solution.glob("*.py"), home.stub]
     texts = (path.read_text(encoding="utf-8") for path in paths if path.is_file() and path.suffix == ".py")
-    return any(re.search(r"^\s*(from|import)\b.*\bgym(nasium)?\b", text, re.MULTILINE) for text in texts)
+    return any(re.search(rf"^\s*(from|import)\b.*\b{pattern}\b", text, re.MULTILINE) for text in texts)

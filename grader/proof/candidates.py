@@ -115,8 +115,9 @@ def _list_habits(home: AssignmentFiles, questions: Sequence[str]) -> Iterator[Ca
     for question, first, last in list_solution_ranges(source, home.assignment):
         function = home.assignment.question(question).function
         node = next((one for one in tree.body if getattr(one, "name", "") == function), None)
-        if node is None or question not in questions:
+        if not isinstance(node, cutting.Definition) or question not in questions:
             continue
+        node.decorator_list = []  # they stand above the text that is replaced
 
         def inside(part: ast.AST, first: int = first, last: int = last) -> bool:
             line, end = getattr(part, "lineno", 0), getattr(part, "end_lineno", 0)

@@ -15,19 +15,21 @@ from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 from grader.assignment import Assignment, AssignmentFiles, UsageError
+from grader.proof.lines import split_lines
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 Declared = TypeVar("Declared", bound=Callable[..., Any])
 
 
-def mistake(
+def mistake(  # noqa: PLR0913 - as of `altered`
     question: str,  # noqa: ARG001
     hint: str,  # noqa: ARG001
     source: str = "",  # noqa: ARG001
     learns: bool = True,  # noqa: ARG001
     form: bool = False,  # noqa: ARG001
     copies_answers: bool = False,  # noqa: ARG001
+    function: str = "",  # noqa: ARG001
 ) -> Callable[[Declared], Declared]:
     """Return a decorator that declares a wrong version of the function of a question.
 
@@ -43,6 +45,8 @@ def mistake(
             Then exactly one check must fail.
         copies_answers: Whether it knows the answers of the visible cases, so that only hidden
             checks can catch it.
+        function: The function or class of the solution that it replaces, if a question has code in
+            several; by default, that of the question.
     """
     return lambda function: function
 
@@ -59,7 +63,7 @@ def placement(mistake: str, place: str) -> Callable[[Declared], Declared]:  # no
     return lambda function: function
 
 
-def alternative(question: str) -> Callable[[Declared], Declared]:  # noqa: ARG001
+def alternative(question: str, function: str = "") -> Callable[[Declared], Declared]:  # noqa: ARG001
     """Return a decorator that declares another correct version of the function of a question; see `mistake`."""
     return lambda function: function
 
@@ -73,6 +77,7 @@ def altered(  # noqa: PLR0913 - how mistakes are written: each option is a keywo
     form: bool = False,
     copies_answers: bool = False,
     placements: dict[str, dict[str, str]] | None = None,
+    function: str = "",
 ) -> None:
     """Declare, by `name = altered(...)`, the solution's function with some texts replaced.
 
@@ -93,9 +98,10 @@ class Variant:
 
     Attributes:
         id: Its name, followed by a comma and `place` if it has one.
-        function: The function that it replaces.
+        function: The function of its question.
         submission: The whole submission with it.
         place: The place of a mistake in the function, if it has several placements.
+        replaces: The function that it replaces, if it names another.
     """
 
     id: str
@@ -108,6 +114,7 @@ class Variant:
     form: bool = False
     copies_answers: bool = False
     place: str = ""
+    replaces: str = ""
 
     @property
     def idea(self) -> str:
@@ -163,7 +170,7 @@ def load_catalogue(home: AssignmentFiles, kind: str) -> list[Variant]:
             for entry in declare(variants):
                 variant = entry.variant(home.assignment, solution, carried)
                 if entry.id in variants:
-                    raise CatalogueError(f"two entries are named {entry.id}")
+                    raise CatalogueError(f"{entry.id} is the name of two entries; rename one")
                 if kind == "mistakes" and not variant.hint.strip():
                     raise CatalogueError(f"{entry.id} has no hint; add the question that a tutor would ask")
                 variants[entry.id] = variant
@@ -188,14 +195,15 @@ class _Entry:
 
     def variant(self, assignment: Assignment, solution: str, carried: _Carried) -> Variant:
         options = dict(self.options)
-        edits = options.pop("edits", None)
+        edits, replaces = options.pop("edits", None), options.pop("function", "")
         try:
-            replaced = assignment.question(options["question"]).function
+            function = assignment.question(options["question"]).function
         except KeyError:
             there_are = ", ".join(question.id for question in assignment.questions)
             raise CatalogueError(
                 f"{self.id}: there is no question {options.get('question')!r}; there are: {there_are}"
             ) from None
+        replaced = replaces or function
         original = _definition(solution, replaced)
         if self.definition is None:
             new = _edited(_text(solution, original), edits, self.id)
@@ -204,7 +212,8 @@ class _Entry:
             text = carried.text_of(self.definition)
             new = re.sub(rf"\b(def|class)\s+{self.definition.name}\b", rf"\1 {replaced}", text, count=1)
             new = carried.with_needed(self.definition, new)
-        return Variant(self.id, function=replaced, submission=_replaced(solution, original, new), **options)
+        submission = _replaced(solution, original, new)
+        return Variant(self.id, function=function, replaces=replaces, submission=submission, **options)
 
 
 def _declarations(tree: ast.Module) -> Iterator[Callable[[dict[str, Variant]], list[_Entry]]]:
@@ -236,7 +245,7 @@ def _placed(definition: Definition, call: ast.Call, kind: str, before: dict[str,
     if not known or not place:
         raise CatalogueError(f"{definition.name}: placement needs the name of a mistake above it, and the place")
     shared = {option: getattr(known[0], option) for option in PARAMETERS["mistake"]}
-    return [_Entry(f"{name}, {place}", shared | {"place": place}, definition)]
+    return [_Entry(f"{name}, {place}", shared | {"function": known[0].replaces, "place": place}, definition)]
 
 
 def _edits(name: str, call: ast.Call, kind: str, _before: dict[str, Variant]) -> list[_Entry]:
@@ -257,10 +266,10 @@ def _declares(node: ast.expr, names: tuple[str, ...]) -> tuple[ast.Call, str] | 
 
 
 PARAMETERS = {
-    "mistake": ("question", "hint", "source", "learns", "form", "copies_answers"),
+    "mistake": ("question", "hint", "source", "learns", "form", "copies_answers", "function"),
     "placement": ("mistake", "place"),
-    "alternative": ("question",),
-    "altered": ("question", "edits", "hint", "source", "learns", "form", "copies_answers", "placements"),
+    "alternative": ("question", "function"),
+    "altered": ("question", "edits", "hint", "source", "learns", "form", "copies_answers", "placements", "function"),
 }
 
 
@@ -289,12 +298,12 @@ _parsed = lru_cache(1)(ast.parse)  # the solution, for one entry after another
 
 
 def _text(text: str, node: ast.stmt) -> str:
-    lines = text.splitlines(keepends=True)
+    lines = split_lines(text, keepends=True)
     return "".join(lines[node.lineno - 1 : node.end_lineno])
 
 
 def _replaced(text: str, node: ast.stmt, new: str) -> str:
-    lines = text.splitlines(keepends=True)
+    lines = split_lines(text, keepends=True)
     lines[node.lineno - 1 : node.end_lineno] = [new if new.endswith("\n") else f"{new}\n"]
     return "".join(lines)
 
@@ -369,7 +378,7 @@ class _Carried:
         helper_decorators = [item for item in getattr(node, "decorator_list", []) if not _declares(item, tuple(PARAMETERS))]
         if helper_decorators:
             first = min(item.lineno for item in helper_decorators)
-        return "\n".join(self.text.splitlines()[first - 1 : node.end_lineno]) + "\n"
+        return "\n".join(split_lines(self.text)[first - 1 : node.end_lineno]) + "\n"
 
     def with_needed(self, function: Definition, text: str) -> str:
         """Return the text of a definition, after everything from its file that it uses, directly or not."""

@@ -5,20 +5,15 @@ Checks of end-to-end questions do not count, because a mistake in any part must 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from grader.assignment import Assignment, AssignmentFiles, UsageError
+from grader.assignment import Assignment, AssignmentFiles
 from grader.proof.catalogue import Variant
+from grader.proof.entries import read_entries
 from grader.report.model import CheckResult
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 BESIDE = 1 / 10  # maximum cost on other questions, as a share of the cost on its own question
 ITS_OWN = 1 / 5  # minimum cost, as a share of the points of its question
@@ -44,14 +39,7 @@ class CollateralException(BaseModel):
 
 def read_exceptions(home: AssignmentFiles) -> list[CollateralException]:
     """Return the exceptions in solutions/NAME/collateral.toml."""
-    path = home.solution / "collateral.toml"
-    if not path.is_file():
-        return []
-    try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8")).get("collateral", [])
-        return [CollateralException.model_validate(entry) for entry in entries]
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ValidationError) as error:
-        raise UsageError(f"{path}: {error}") from error
+    return read_entries(home.solution / "collateral.toml", "collateral", CollateralException)
 
 
 @dataclass(frozen=True)

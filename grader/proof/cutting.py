@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from grader.proof.alignment import DifferenceFilter, count_nodes, dump, measure_distance, replace_part
+from grader.proof.lines import split_lines
 from grader.proof.naming import rename_like
 from grader.proof.rewriting import list_blocks, rewrite
 from grader.proof.textedits import drop_docstrings, find_edits
@@ -241,5 +242,5 @@ def find_definition(source: str, name: str) -> str:
     """
     for node in ast.parse(source).body:
         if isinstance(node, Definition) and node.name == name:
-            return "".join(source.splitlines(keepends=True)[node.lineno - 1 : node.end_lineno])
+            return "".join(split_lines(source, keepends=True)[node.lineno - 1 : node.end_lineno])
     raise LookupError(name)

@@ -77,10 +77,10 @@ def _right(home: AssignmentFiles, seeds: int, right: Sequence[Variant]) -> Itera
 
 
 def _wrong(home: AssignmentFiles, seeds: int, wrong: Sequence[Variant]) -> Iterator[SeededTrial]:
-    """Yield, for each question about the whole agent, gradings of mistakes in what it needs."""
+    """Yield, for each question about the whole agent, gradings of its own mistakes and of those in what it needs."""
     for question in sorted(list_end_to_end_questions(home.assignment)):
-        pieces = home.assignment.question(question).together
-        hopeless = [variant for variant in wrong if not variant.learns and variant.question in pieces]
+        about = (question, *home.assignment.question(question).together)
+        hopeless = [variant for variant in wrong if not variant.learns and variant.question in about]
         for seed in range(seeds if hopeless else 0):
             variant = hopeless[seed % len(hopeless)]
             yield SeededTrial("cannot learn", variant.id, variant.submission, frozenset((question,)), seed)

@@ -11,20 +11,16 @@ from __future__ import annotations
 import ast
 import copy
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from grader.assignment import Assignment, AssignmentFiles, UsageError
+from grader.assignment import Assignment, AssignmentFiles
 from grader.authoring.stub import BEGIN, END
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from grader.proof.entries import read_entries
+from grader.proof.lines import split_lines
 
 Replacement = ast.AST | list[ast.stmt] | None  # the replacement of a node; None to delete it
 
@@ -72,14 +68,7 @@ class Survivor(BaseModel):
 
 def read_survivors(home: AssignmentFiles) -> list[Survivor]:
     """Return the entries of solutions/NAME/survivors.toml."""
-    path = home.solution / "survivors.toml"
-    if not path.is_file():
-        return []
-    try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8")).get("survivor", [])
-        return [Survivor.model_validate(entry) for entry in entries]
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ValidationError) as error:
-        raise UsageError(f"{path}: {error}") from error
+    return read_entries(home.solution / "survivors.toml", "survivor", Survivor)
 
 
 def make_mutants(home: AssignmentFiles) -> Iterator[Mutant]:
@@ -149,7 +138,7 @@ def list_solved_statements(source: str, assignment: Assignment) -> Iterator[tupl
 def list_solution_ranges(source: str, assignment: Assignment) -> list[tuple[str, int, int]]:
     """Return (question, first line, last line) of each solution; these lines are its marks."""
     ranges, begun = [], None
-    for number, line in enumerate(source.splitlines(), 1):
+    for number, line in enumerate(split_lines(source), 1):
         if begin := BEGIN.match(line):
             begun = (assignment.question(begin["question"]).id, number)
         elif END.match(line) and begun:
@@ -159,7 +148,7 @@ def list_solution_ranges(source: str, assignment: Assignment) -> list[tuple[str,
 
 def _with_expression(source: str, old: ast.expr, new: str) -> str:
     """Return the source with an expression replaced by a text."""
-    lines = source.splitlines(keepends=True)
+    lines = split_lines(source, keepends=True)
     first, last = old.lineno - 1, (old.end_lineno or old.lineno) - 1
     # Columns are counted in bytes.
     before, after = lines[first].encode()[: old.col_offset].decode(), lines[last].encode()[old.end_col_offset :].decode()
@@ -168,10 +157,10 @@ def _with_expression(source: str, old: ast.expr, new: str) -> str:
 
 
 def _with(source: str, statement: ast.stmt, new: list[ast.stmt]) -> str:
-    lines = source.splitlines()
+    lines = split_lines(source)
     indent = " " * statement.col_offset
     body = "\n".join(ast.unparse(ast.fix_missing_locations(item)) for item in new) or "pass"
-    lines[statement.lineno - 1 : statement.end_lineno] = [indent + line for line in body.splitlines()]
+    lines[statement.lineno - 1 : statement.end_lineno] = [indent + line for line in split_lines(body)]
     return "\n".join(lines) + "\n"
 
 
@@ -271,6 +260,8 @@ OTHER_FUNCTIONS = {
     "std": "var",
     "argmax": "argmin",
 }
+# By the name of a function, how many arguments it has if the last two can be exchanged; of a method, its object counts.
+SYMMETRIC = {"minimum": 2, "maximum": 2, "transpose": 3, "swapaxes": 3}
 
 
 # A table; each row has one or two lines.
@@ -339,11 +330,17 @@ def _other_calls(node: ast.Call) -> Iterator[tuple[ast.AST, ast.AST]]:
         where = 0 if len(arguments) == 1 else 1
         shorter[where] = ast.BinOp(arguments[where], ast.Sub(), ast.Constant(1))
         yield node, ast.Call(function, shorter, keywords)
-    for index in range(len(arguments) - 1):
+    for index in range(len(arguments) - 1 - _ends_symmetric(node, name)):
         swapped = [*arguments[:index], arguments[index + 1], arguments[index], *arguments[index + 2 :]]
         yield node, ast.Call(function, swapped, keywords)
     for index in range(len(keywords)):
         yield node, ast.Call(function, arguments, keywords[:index] + keywords[index + 1 :])
+
+
+def _ends_symmetric(node: ast.Call, name: str) -> bool:
+    """Return whether the last two arguments of a call can be exchanged without effect."""
+    is_method = isinstance(node.func, ast.Attribute) and not _is_module(node.func.value)
+    return SYMMETRIC.get(name) == len(node.args) + is_method
 
 
 def _is_module(node: ast.expr) -> bool:

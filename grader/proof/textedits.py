@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.proof.alignment import align, dump, have_same_fields, is_block
+from grader.proof.lines import split_lines
 
 READABLE = 8  # minimum characters of a replaced text; a shorter one is hard to understand
 MAX_LINE = 80  # characters up to which a replaced text is extended to be more readable
@@ -102,7 +103,7 @@ class _EditFinder:
     found: list[_Replacement] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        lines = self.text.splitlines(keepends=True)
+        lines = split_lines(self.text, keepends=True)
         self._lines = lines
         self._begins = [sum(map(len, lines[:number])) for number in range(len(lines) + 1)]
 

@@ -299,11 +299,13 @@ class Proof:
         yield f"{caught} of {len(self.wrong)} mistakes are caught", caught < len(self.wrong)
         if placed := [variant for variant in self.wrong if variant.place]:
             yield f"{len(placed)} of these are placements of {len({variant.idea for variant in placed})} mistakes", None
+        whole = list_end_to_end_questions(self.home.assignment)  # their checks give no hints
+        hinted = [variant.id for variant in self.wrong if variant.question not in whole]
         recognized = matrix.recognized()
         share = f"mistakes are recognized by their own hint (at least {RECOGNIZED:.0%} must be)"
-        yield f"{len(recognized)} of {len(self.wrong)} {share}", len(recognized) < RECOGNIZED * len(self.wrong)
-        yield from ((f"not recognized by its own hint: {name}", None) for name in self.tried if name not in recognized)
-        seen, explained = matrix.caught_in("visible"), matrix.recognized("visible")
+        yield f"{len(recognized)} of {len(hinted)} {share}", len(recognized) < RECOGNIZED * len(hinted)
+        yield from ((f"not recognized by its own hint: {name}", None) for name in hinted if name not in recognized)
+        seen, explained = {*matrix.caught_in("visible")} & {*hinted}, matrix.recognized("visible")
         yield f"visible checks recognize {len(explained)} of the {len(seen)} mistakes that they catch", None
         failed = {name: verdict.failed for name, (_, _, verdict) in self.tried.items()}
         yield from judge_ideas(read_ideas(self.home), matrix.checks, failed)
@@ -326,13 +328,25 @@ class Proof:
         question_of = {check.id: check.question for check in self.checks}
         checks = [check for ended in tried.verdict.lost.values() for check in ended]
         lost = {question_of[check] for check in checks if check in question_of}
-        own = lost & task.questions
+        own = lost & (task.questions | {variant.question})
         if variant.question not in own:
-            yield f"the mistake {variant.id} passes every check of {variant.question}", True
+            yield self._uncaught(variant, checks, sorted(own)), True
         if not own:
             yield f"the mistake {variant.id} is caught by {', '.join(checks) or 'nothing at all'}", not checks
         if tried.note:
             yield f"the mistake {variant.id}: {tried.note}", True
+
+    def _uncaught(self, variant: Variant, checks: list[str], others: list[str]) -> str:
+        """Return why no check of its question catches a mistake.
+
+        Args:
+            checks: The checks that catch it.
+            others: Their questions.
+        """
+        if others and variant.question in list_end_to_end_questions(self.home.assignment):
+            caught = f"is caught by checks of {', '.join(others)} ({', '.join(checks)}) before those of {variant.question}"
+            return f"the mistake {variant.id} {caught}: declare it for {others[0]}"
+        return f"the mistake {variant.id} passes every check of {variant.question}"
 
     def end_to_end(self, catches: list[tuple[str, str]], unproven: list[str]) -> Iterator[Finding]:
         yield from ((f"{check} catches {mistake}", False) for check, mistake in catches)
@@ -382,7 +396,7 @@ class Proof:
         return TrialTask(
             f"mistake {variant.id}",
             variant.submission,
-            frozenset(self._concerned(variant)),
+            frozenset(list_unit_questions(self.home.assignment, variant.function)),  # those of which evidence is recorded
             whole=frozenset(list_end_to_end_questions(self.home.assignment)),
             mistake=(variant.id, variant.question, variant.hint),
             entries={suite: known[suite].get(variant.id) for suite in SUITES},

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.assignment import AssignmentFiles
+from grader.assignment import AssignmentFiles, UsageError
 from grader.console import GRADED, USAGE
+from grader.packing.release import collect_student_files, open_for_packing
 from grader.packing.requirements import render_requirements
 from tests.kit.proven_toy import make_proven_toy
 
@@ -26,6 +27,8 @@ INPUTS = {
         "command:verify",
     ),
     "test_a_draft_says_that_it_is_one": ("tests/visible/conftest.py", "released:grader", "command:release"),
+    "test_a_title_is_marked_however_its_line_is_written": ("tests/visible/conftest.py", "released:grader"),
+    "test_a_readme_says_only_what_is_true_of_its_assignment": ("tests/visible/conftest.py", "released:grader"),
     "test_unproven_makes_no_draft_of_what_is_proven": ("tests/visible/conftest.py", "released:grader", "command:classroom"),
     "test_every_platform_gets_the_mark": ("tests/visible/conftest.py", "released:grader"),
     "test_no_platform_gets_what_is_not_proven": ("command:{command}",),
@@ -82,6 +85,31 @@ def test_a_draft_says_that_it_is_one(
     assert 'title = "Sums and spreads (draft: not proven)"\nversion = "1.0-draft"\n' in texts["assignment.toml"]
 
 
+@pytest.mark.parametrize(
+    ("title", "fine"),
+    [('  title = "Sums and spreads"', True), ("'title' = \"Sums and spreads\"", False)],
+)
+def test_a_title_is_marked_however_its_line_is_written(kit: Path, title: str, fine: bool) -> None:
+    """Catches: a traceback of --unproven, because of two blanks before the title."""
+    settings = kit / "assignments" / "toy" / "assignment.toml"
+    settings.write_text(settings.read_text().replace('title = "Sums and spreads"', title))
+    home = open_for_packing(kit, "toy", draft=True)
+    if fine:
+        assert b'title = "Sums and spreads (draft: not proven)"\n' in collect_student_files(home)["assignment.toml"]
+    else:
+        with pytest.raises(UsageError, match="nothing was written: for a draft, assignment"):
+            collect_student_files(home)
+
+
+def test_a_readme_says_only_what_is_true_of_its_assignment(kit: Path) -> None:
+    """Catches: training and data loaders in the README of an assignment about sums."""
+    (kit / "assignments" / "toy" / "notebook.ipynb").write_text("{}")
+    text = collect_student_files(AssignmentFiles(kit, "toy"))["README.md"].decode()
+    assert "notebook.ipynb explains the method" in text
+    for word in ("trains", "num_workers", "torch"):
+        assert word not in text.replace("PyTorch", ""), word
+
+
 def test_unproven_makes_no_draft_of_what_is_proven(
     kit: Path, tmp_path: Path, command_line: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -92,7 +120,7 @@ def test_unproven_makes_no_draft_of_what_is_proven(
 
 def test_every_platform_gets_the_mark(kit: Path) -> None:
     """Catches: a platform whose package reads the title where no mark is made."""
-    from grader.packing.release import make_student_zip, open_for_packing
+    from grader.packing.release import make_student_zip
     from grader.platforms.autolab.package import collect_package_files
     from grader.platforms.classroom.package import collect_repository_files
     from grader.platforms.gradescope.package import collect_autograder_files

@@ -16,7 +16,9 @@ import grader.__main__
 from grader.assignment import AssignmentFiles
 from grader.authoring.build import BuildOptions, build
 from grader.authoring.inspection import inspect_assignment
+from grader.judge.run import grade
 from grader.proof.verify import verify
+from grader.report.model import Outcome
 from tests.kit.made_kits import make_kit, run
 
 pytestmark = pytest.mark.recorded
@@ -34,10 +36,17 @@ DRAFTS = Path(__file__).with_name("drafts")
 # What an author has that is no plain function of numbers.
 MIXED = '''\
 # %matplotlib inline
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Callable
 
 import numpy as np
+
+try:
+    import not_installed_anywhere
+except ImportError:
+    not_installed_anywhere = None
 
 SCALE = 2.0
 
@@ -62,6 +71,23 @@ def fill(x: np.ndarray, value: float) -> None:
         x: float64 `[n]`.
     """
     x[:] = SCALE * value
+
+
+def pixels(image: Float[np.ndarray, "?n c=3"], codes: Float[np.ndarray, "*batch 2**c"]) -> float:
+    """Return a sum, with the module that need not be installed or without it."""
+    add = not_installed_anywhere.sum if not_installed_anywhere else np.sum
+    return float(add(image) * add(codes))
+
+
+class Factory:
+    """A factory, one of whose methods is called as drivers call the constructor."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def create(self, value: float) -> float:
+        """Return a value, scaled."""
+        return self.size * value
 
 
 def _helper():
@@ -223,6 +249,43 @@ def test_a_module_of_torch_is_proven_with_mistakes_alone(tmp_path: Path, capsys:
     assert [line for line, fault in verify(root, "attention") if fault] == []
 
 
+MODULE = '''\
+import torch
+from torch import Tensor, nn
+
+
+class Scale(nn.Module):
+    """Multiplies features by weights."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return x, scaled.
+
+        Args:
+            x: float32 `[n, size]`.
+        """
+        return self.weight * x
+'''
+
+
+def test_the_gradients_of_a_class_are_checked(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Catches: a module that cuts its input from the graph, and gets full marks."""
+    root = make_kit(tmp_path / "kit")
+    (tmp_path / "scale.py").write_text(MODULE)
+    code, said = run(root, capsys, "new", "scaling", "--from", str(tmp_path / "scale.py"))
+    assert code == 0, said
+    assert "fill in" not in said
+    wrong = tmp_path / "submitted.py"
+    solution = (root / "solutions" / "scaling" / "submitted.py").read_text()
+    wrong.write_text(solution.replace("self.weight * x", "self.weight * x.detach()"))
+    checks = grade(AssignmentFiles(root, "scaling"), wrong, ("visible", "hidden")).checks
+    lost = {check.id for check in checks if check.outcome is not Outcome.PASSED}
+    assert lost == {"visible/test_scale_gradient", "hidden/test_scale_gradient"}
+
+
 def test_what_cannot_be_guessed_is_said_and_left_as_comments(mixed: tuple[Path, list[str]]) -> None:
     """Catches: an unknown parameter, or a random result, without a line to fill in, or with one elsewhere than said."""
     root, said = mixed
@@ -259,6 +322,20 @@ def test_a_gap_that_is_filled_in_becomes_a_question(mixed: tuple[Path, list[str]
     build(root, "mixed")
     assert "norm_1" in json.loads((root / "solution.json").read_text())["mixed"]["cases"]
     assert not [slip.text for slip in inspect_assignment(root, "mixed") if "norm: its" in slip.text]
+
+
+def test_shapes_of_jaxtyping_are_drawn(mixed: tuple[Path, list[str]]) -> None:
+    """Catches: a traceback for a dimension with a size or a mark, and a power that is drawn as a product."""
+    cases = (mixed[0] / "solutions" / "mixed" / "cases.py").read_text()
+    for drawn in ("image=rng.normal(size=(6, 3)), codes=rng.normal(size=(2, 16))", "codes=rng.normal(size=(2, 4))"):
+        assert drawn in cases
+
+
+def test_a_constructor_and_a_method_called_create_get_their_own_inputs(mixed: tuple[Path, list[str]]) -> None:
+    """Catches: the arguments of `create` given to the constructor, so that no case of the class can be answered."""
+    cases = (mixed[0] / "solutions" / "mixed" / "cases.py").read_text()
+    assert re.search(r"\n    return dict\(create_object=dict\(size=\d\), create=dict\(value=0.\d+\)\)", cases)
+    assert not [line for line in mixed[1] if line.startswith("fill in") and "Factory" in line]
 
 
 def test_nothing_of_training_is_kept_and_all_is_named(mixed: tuple[Path, list[str]]) -> None:
@@ -362,6 +439,65 @@ def test_a_notebook_becomes_an_assignment(tmp_path: Path, capsys: pytest.Capture
     assert "    mean = np.mean(x, axis=0)\n    # YOUR CODE HERE" in stub
     assert "2 * x" not in stub
     assert build(root, "hw", BuildOptions(check=True)) == []
+
+
+PROMPTED = '''\
+PART = 0.5  # SOLUTION
+
+
+def triple(x: float) -> float:
+    """ # BEGIN PROMPT
+    y = ...
+    """ # END PROMPT
+    factor = 3  # SOLUTION
+    # BEGIN SOLUTION NO PROMPT
+    y = factor * x
+    # END SOLUTION
+    return y  # SOLUTION
+
+
+def half(x: float) -> float:
+    return PART * x  # SOLUTION
+'''
+PLAIN: list[tuple[str, str, dict]] = [
+    ("markdown", "# Numbers", {}),
+    ("code", "!pip install numpy\nimport numpy as np\nrng = np.random.default_rng(0)", {}),
+    ("code", "def square(x: float) -> float:\n    return x * x", {}),
+    ("code", "square(rng.normal())", {}),
+]
+
+
+@pytest.mark.parametrize(
+    ("cells", "questions", "lost", "kept"),
+    [
+        (
+            [("code", PROMPTED, {})],
+            ["triple", "half"],
+            ("y = ...", "factor * x", "PART * x", "SOLUTION"),
+            ("    factor = 3\n", "    return y\n", "PART = 0.5\n"),
+        ),
+        (PLAIN, ["square"], ("x * x", "pip", "square(rng"), ("def square(x: float) -> float:\n    # YOUR CODE HERE",)),
+    ],
+)
+def test_prompts_suffixes_and_plain_cells_are_read(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+    cells: list[tuple[str, str, dict]],
+    questions: list[str],
+    lost: tuple[str, ...],
+    kept: tuple[str, ...],
+) -> None:
+    """Catches: a prompt of Otter or a line of the solution in the stub; a notebook without marks that has no question."""
+    root = make_kit(tmp_path / "kit")
+    made = [{"cell_type": kind, "source": text, "metadata": about} for kind, text, about in cells]
+    (tmp_path / "hw.ipynb").write_text(json.dumps({"cells": made, "nbformat": 4, "nbformat_minor": 5, "metadata": {}}))
+    code, said = run(root, capsys, "new", "hw", "--from", str(tmp_path / "hw.ipynb"))
+    assert code == 0, said
+    assert "fill in" not in said
+    assert [question.id for question in AssignmentFiles(root, "hw").assignment.questions] == questions
+    stub = (root / "assignments" / "hw" / "submitted.py").read_text()
+    assert not [text for text in lost if text in stub], stub
+    assert not [text for text in kept if text not in stub], stub
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ INPUTS = {
     "test_doctor_has_nothing_to_say_of_the_toy": ("command:doctor",),
     "test_an_answer_that_is_not_a_number_names_its_case": ("command:build",),
     "test_build_and_verify_begin_with_it": ("command:build", "command:verify"),
+    "test_release_says_which_source_cannot_be_read": ("command:release",),
 }
 TOML, SOLUTION, DRIVERS = "assignments/toy/assignment.toml", "solutions/toy/submitted.py", "tests/drivers/toy.py"
 CASES, MISTAKES, ALTERNATIVES = "solutions/toy/cases.py", "solutions/toy/mistakes.py", "solutions/toy/alternatives.py"
@@ -91,6 +92,13 @@ SLIPS = {
         '@case("together", question="bth")',
         f"{CASES}:30: case both_of_four: there is no question 'bth'",
     ),
+    "two mistakes of a name": (
+        MISTAKES,
+        "def last_value_left_out",
+        "def begins_with_one",
+        f"{MISTAKES}:12: begins_with_one is the name of two entries; rename one",
+    ),
+    "cases that raise": (CASES, None, "\n\nSIZE = 1 / 0\n", f"{CASES}:34: solutions/toy/cases.py cannot be imported: Zero"),
     "a mistake of no question": (
         MISTAKES,
         '@mistake("total", hint="What is',
@@ -183,6 +191,18 @@ SLIPS = {
         "[[survivor]]\nquestio = 1\n",
         "solutions/toy/survivors.toml:0: ",
     ),
+    "survivors below another key": (
+        "solutions/toy/survivors.toml",
+        None,
+        "[[survivors]]\nquestion = 'total'\n",
+        "solutions/toy/survivors.toml:0: there is no key 'survivors'; each entry begins with [[survivor]]",
+    ),
+    "exceptions below another key": (
+        "solutions/toy/collateral.toml",
+        None,
+        "[[collaterals]]\nmistake = 'product'\n",
+        "solutions/toy/collateral.toml:0: there is no key 'collaterals'; each entry begins with [[collateral]]",
+    ),
     "a stub behind its solution": (
         "assignments/toy/submitted.py",
         None,
@@ -232,6 +252,18 @@ def test_each_slip_has_a_line(toy: Path, what: str) -> None:
     assert len([line for line in found if "stale: " not in line]) <= 2, found
 
 
+@pytest.mark.parametrize(
+    ("file", "mark", "lines"),
+    [(CASES, ', question="', (5, 10, 15, 20, 25, 30)), (SOLUTION, "# BEGIN SOLUTION ", (6, 16))],
+)
+def test_all_slips_of_a_kind_are_found_at_once(toy: Path, file: str, mark: str, lines: tuple[int, ...]) -> None:
+    """Catches: one unknown question a run, after a question was renamed by hand."""
+    path = toy / file
+    path.write_text(path.read_text(encoding="utf-8").replace(mark, f"{mark}old_"), encoding="utf-8")
+    found = [line.split(":")[1] for line in inspect(toy) if "there is no question 'old_" in line]
+    assert found == [str(line) for line in lines]
+
+
 def test_large_answers_are_named(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches: 54 MB of answers without a word."""
     monkeypatch.setattr(inspection, "LARGE", 100)
@@ -279,6 +311,7 @@ def test_build_and_verify_begin_with_it(toy: Path, command_line: Callable[..., i
     assert said.startswith(
         "error: nothing was built; faults found: 2\n  tests/hidden/test_toy.py:6: test_nothing_to_add is about 'totl'"
     )
+    assert said.endswith("\nNext: correct these files, then run the same command again\n")
     assert {path: path.read_bytes() for path in toy.rglob("*.json")} == before
     assert command_line("verify", "toy", root=toy) == 1
     said = capfd.readouterr().out
@@ -295,6 +328,31 @@ def test_an_answer_that_is_not_a_number_names_its_case(toy: Path, command_line: 
     slip(toy, SOLUTION, 'float("nan")', '__import__("numpy").array([float("nan")])')
     assert command_line("build", "toy", root=toy) == USAGE
     assert "case many_values: the solution answers with NaN or infinity in total, which" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("file", [SOLUTION, MISTAKES, CASES, DRIVERS, VISIBLE])
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"\xef\xbb\xbf# from Notepad\n", "1: it begins with a byte order mark (BOM); save it as UTF-8 without one"),
+        (b"# -*- coding: latin-1 -*-\n# na\xefve\n", "2: it is not UTF-8: found the byte 0xef; save it as UTF-8"),
+    ],
+)
+def test_a_file_in_another_encoding_is_a_slip(toy: Path, file: str, content: bytes, words: str) -> None:
+    """Catches: a traceback of every command, for a file that an editor on Windows has saved."""
+    (toy / file).write_bytes(content + (toy / file).read_bytes())
+    assert inspect(toy) == [f"{file}:{words}"]
+
+
+def test_release_says_which_source_cannot_be_read(
+    toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Catches: a bare error, without a word on whether something was written and which command comes next."""
+    slip(toy, *SLIPS["a mistake of no question"][:3])
+    assert command_line("release", "toy", "-o", str(toy / "out"), root=toy) == USAGE
+    said = capfd.readouterr().err
+    assert said.startswith("error: nothing was written: mistakes.py: begins_with_one: there is no question 'totl'")
+    assert "Next: `python -m grader build toy`, then `python -m grader verify --quick toy`" in said
 
 
 def test_an_assignment_that_is_not_there(toy: Path) -> None:

@@ -117,6 +117,25 @@ def test_comes_and_goes_without_a_trace(kit: Path, monkeypatch: pytest.MonkeyPat
     assert {path: data for path, data in content(kit).items() if (kit / path).is_file()} == before
 
 
+def test_files_that_name_a_removed_assignment_are_listed(
+    kit: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    """Catches: a test of the solution and a measurement left behind without a word, one of which fails from then on."""
+    (kit / "assignments" / "fine").mkdir()
+    (kit / "assignments" / "fine" / "assignment.toml").touch()
+    for file, text in (
+        ("tests/kit/test_fine_solution.py", ""),
+        ("tests/kit/test_finer.py", "finer"),
+        ("benchmarks/results/fine_flake.json", "{}"),
+        ("docs/page.md", "See `fine`."),
+    ):
+        write_atomically(kit / file, text)
+    monkeypatch.setattr(sys, "argv", ["grader", "remove", "fine", "--yes"])
+    assert grader.__main__.main(kit) == 0
+    told = "fine is still named in these files; delete or change them by hand:\n  tests/kit/test_fine_solution.py\n"
+    assert f"{told}  benchmarks/results/fine_flake.json\n  docs/page.md\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("said", "left"), [("y", False), ("", True), ("no", True)])
 def test_asks_before_it_removes(kit: Path, said: str, left: bool) -> None:
     """Catches: work of an afternoon deleted by a slip; files deleted that were not shown."""

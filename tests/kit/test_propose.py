@@ -97,6 +97,16 @@ def test_what_the_catalogue_lacks_is_proposed_and_nothing_is_written(toy: Path, 
     assert "\x1b" not in said
 
 
+def test_the_decorators_of_a_solution_stay_as_they_are(toy: Path) -> None:
+    """Catches: a context manager inside a context manager: every habit of a decorated function ends in an exception."""
+    edit(toy, "solutions/toy/submitted.py", "\n\ndef spread", "\n\n@functools.cache\ndef spread")
+    habits = [one for one in make_candidates(AssignmentFiles(toy, "toy")) if one.habit and one.question == "spread"]
+    assert habits
+    for one in habits:
+        assert one.submission.count("@functools.cache\ndef spread") == one.submission.count("@") == 1
+        assert one.definition.startswith("def spread(")
+
+
 def test_a_line_accepts(toy: Path, run: Propose) -> None:
     """Catches: a draft that reaches students, an entry that cannot be built, a check that is not held to its mistake."""
     code, said = run("propose", "--accept", "total_minus_for_plus,spread_negative, hidden/test_default_scale")

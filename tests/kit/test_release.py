@@ -84,8 +84,10 @@ def test_one_command_installs_all_of_it(home: AssignmentFiles) -> None:
     lines = collect_student_files(home)["requirements.txt"].decode().splitlines()
     assert lines[0] == "--extra-index-url https://download.pytorch.org/whl/cpu"
     torch = Requirement(next(line for line in lines if line.startswith("torch")))
-    assert torch.specifier.contains("2.13.0+cpu")
-    assert Version("2.13.0+cpu") > Version("2.13.0"), "which is why pip prefers it"
+    pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pinned = next(line for line in pins if line.startswith("torch==")).removeprefix("torch==")
+    assert torch.specifier.contains(f"{pinned}+cpu")
+    assert Version(f"{pinned}+cpu") > Version(pinned), "which is why pip prefers it"
     assert not [line for line in collect_server_files(home)["requirements.txt"].decode().splitlines() if line.startswith("-")]
 
 
@@ -94,6 +96,7 @@ def test_readme_is_one_screen(home: AssignmentFiles) -> None:
     lines = collect_student_files(home)["README.md"].decode().splitlines()
     assert len(lines) <= 50
     assert max(map(len, lines)) <= 110
+    assert "(so num_workers=0)" in " ".join(lines)
 
 
 def test_nothing_is_written_when_the_trial_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,11 @@ import pytest
 from grader.assignment import AssignmentFiles, UsageError
 from grader.authoring import rename as module
 from grader.authoring.build import build
+from grader.authoring.inspection import inspect_assignment
 from grader.authoring.rename import plan_renaming, write_all
 from grader.console import GRADED, USAGE
+from grader.proof.catalogue import load_catalogue
+from grader.proof.mutants import make_mutants
 from grader.proof.verify import ProofOptions, verify
 from grader.report.model import write_atomically
 
@@ -71,6 +74,18 @@ def test_nothing_is_changed_without_apply(toy: Path, command_line: Callable[...,
     assert 'assignments/toy/assignment.toml:7\n  - id = "total"\n  + id = "sum_of_all"\n' in said
     assert "total stays in these lines, where it means something else:" in said
     assert read(toy) == before
+
+
+def test_files_outside_the_assignment_are_named(toy: Path, command_line: Callable[..., int], capfd) -> None:
+    """Catches: a test of the solution that keeps the old name, without a word."""
+    (toy / "tests" / "kit").mkdir()
+    (toy / "tests" / "kit" / "test_toy_solution.py").write_text("def test():\n    assert load().total([]) == 0\n")
+    (toy / "tests" / "kit" / "test_other.py").write_text("total = 1\n")
+    assert command_line("rename", "toy", "total", DISTINCT, root=toy) == GRADED
+    told = "total also stands in these files, which name toy; change them by hand:\n  tests/kit/test_toy_solution.py (1 line)\n"
+    said = capfd.readouterr().out
+    assert told in said
+    assert "test_other" not in said
 
 
 def test_a_word_is_renamed_only_where_it_is_the_question(toy: Path) -> None:
@@ -140,6 +155,24 @@ def test_line_ends_stay(toy: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     text = plan(toy, "total", DISTINCT)["solutions/toy/cases.py"]
     assert text.count("\r\n") == text.count("\n") > 20
+
+
+@pytest.mark.parametrize("odd", ["\f", "# pasted\u2028", "# old\x85"])
+def test_characters_that_end_no_line_of_python_shift_nothing(toy: Path, odd: str) -> None:
+    """Catches: the letters before a name replaced, after a form feed or a pasted line separator; mistakes cut out elsewhere."""
+    for name in ("submitted.py", "mistakes.py", "cases.py"):
+        path = toy / "solutions" / "toy" / name
+        path.write_text(f"{odd}\n{path.read_text()}", encoding="utf-8")
+    before = plan_renaming(AssignmentFiles(toy, "toy"), "total", DISTINCT)
+    assert "def sum_of_all(values: list[float]) -> float:" in before.texts[toy / "solutions" / "toy" / "submitted.py"]
+    assert '\n@case("total", question="sum_of_all")\n' in before.texts[toy / "solutions" / "toy" / "cases.py"]
+    write_all(before.texts)
+    assert inspect_assignment(toy, "toy", stale=False) == []
+    home = AssignmentFiles(toy, "toy")
+    changed = [mistake.submission for mistake in load_catalogue(home, "mistakes")]
+    for submission in [*changed, *(mutant.submission for mutant in make_mutants(home))]:
+        assert "\ndef spread(" in submission
+        compile(submission, "submitted.py", "exec")
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,14 @@ import pytest
 from grader.answers import read_mistakes
 from grader.assignment import SUITES, AssignmentFiles, UsageError
 from grader.authoring.build import build
+from grader.authoring.staleness import list_stale_files
 from grader.commands.doctor import check_assignment
 from grader.judge.harness import Harness
 from grader.judge.run import Grader
 from grader.proof.boundary import prove_confinement
 from grader.proof.catalogue import Variant, load_catalogue
 from grader.proof.collateral import judge_costs, measure_cost
+from grader.proof.flake import measure_flakes
 from grader.proof.mutants import make_mutants
 from grader.proof.pairs import list_pairs, measure_hints
 from grader.proof.pool import TrialPool
@@ -236,7 +238,7 @@ def test_points_that_do_not_add_up_are_told(toy: Path, edit) -> None:
             '{" * scale": " *"}',
             "scale_ignored: with its edits, the function is not valid Python: invalid syntax: re",
         ),
-        ("def product(", "def begins_with_one(", "two entries are named begins_with_one"),
+        ("def product(", "def begins_with_one(", "begins_with_one is the name of two entries"),
         ('hint="What is scale for?"', "hint=str(1)", "scale_ignored: the arguments of altered must be literals"),
         (
             'source="own',
@@ -335,6 +337,25 @@ def test_every_kind_of_solution_can_be_mutated(toy: Path, edit) -> None:
     changes = [mutant.change for mutant in make_mutants(AssignmentFiles(toy, "toy"))]
     assert "scale if values else 1.0 -> scale" in changes
     assert len(changes) > 20
+
+
+@pytest.mark.parametrize(
+    ("call", "swapped"),
+    [
+        ("x.transpose(1, 2)", []),
+        ("x.transpose(0, 2, 1)", ["x.transpose(2, 0, 1)", "x.transpose(0, 1, 2)"]),
+        ("torch.transpose(x, 1, 2)", ["torch.transpose(1, x, 2)"]),
+        ("np.minimum(x, y)", []),
+        ("np.subtract(x, y)", ["np.subtract(y, x)"]),
+    ],
+)
+def test_arguments_whose_order_does_not_matter_stay(toy: Path, edit, call: str, swapped: list[str]) -> None:
+    """Catches: a mutant that computes what the solution does, for which every author has to write an excuse."""
+    edit("solutions/toy/submitted.py", "return (max(values) - min(values)) * scale", f"return {call}")
+    changes = [mutant.change.partition(" -> ") for mutant in make_mutants(AssignmentFiles(toy, "toy"))]
+    numbers = sorted(re.findall(r"\w+", call))
+    same = [after for before, _, after in changes if before == call and sorted(re.findall(r"\w+", after)) == numbers]
+    assert same == swapped
 
 
 def test_default_arguments_are_mutated(toy: Path, edit) -> None:
@@ -604,6 +625,76 @@ def test_each_placement_of_a_mistake_must_be_caught(toy: Path, edit) -> None:
     assert "the mistake exchanged, in the second passes every check of spread" in faults(toy, quick=True)
 
 
+SECOND = """
+
+def largest(values):
+    # BEGIN SOLUTION spread
+    return max(values)
+    # END SOLUTION
+"""
+IN_SECOND = """
+
+first_is_largest = altered(
+    "spread", {"max(values)": "values[0]"}, hint="Is the first value the largest?", function="largest"
+)
+
+
+@mistake("spread", hint="Is the second value the largest?", function="largest")
+def second_is_largest(values):
+    return values[1]
+
+
+@placement("second_is_largest", "of a list")
+def second_of_a_list(values):
+    return list(values)[1]
+"""
+
+
+def test_a_mistake_can_be_in_a_second_function_of_its_question(toy: Path, edit) -> None:
+    """Catches: a mistake that cannot be declared because it is in a helper; one whose evidence or hint is lost there."""
+    edit("solutions/toy/submitted.py", "(max(values) - min(values))", "(largest(values) - min(values))")
+    edit("solutions/toy/mistakes.py", '{"(max(values) - min(values))": "max(values)"}', '{" - min(values)": ""}')
+    edit("solutions/toy/alternatives.py", "(max(values) - min(values))", "(largest(values) - min(values))")
+    edit("solutions/toy/mistakes.py", "altered, mistake", "altered, mistake, placement")
+    for name, more in (("submitted.py", SECOND), ("mistakes.py", IN_SECOND)):
+        path = toy / "solutions" / "toy" / name
+        path.write_text(path.read_text(encoding="utf-8") + more, encoding="utf-8")
+    home = AssignmentFiles(toy, "toy")
+    made = {one.id: one for one in load_catalogue(home, "mistakes") if one.replaces}
+    assert list(made) == ["first_is_largest", "second_is_largest", "second_is_largest, of a list"]
+    assert "    return list(values)[1]" in made["second_is_largest, of a list"].submission
+    build(toy, "toy")
+    assert "first_is_largest" in read_mistakes(home.mistakes["visible"], "toy")
+    found = list(verify(toy, "toy"))
+    assert [line for line, fault in found if fault] == []
+    edit("solutions/toy/mistakes.py", 'function="largest"', 'function="larger"')
+    assert any("the solution defines larger 0 times, expected once" in line for line in faults(toy, quick=True))
+
+
+LEARNING = """
+
+@mistake("both", hint="What do you return for four values?", learns=False)
+def nothing_of_four(values):
+    return sum(values) if len(values) != 4 else 0.0
+"""
+
+
+def test_a_mistake_that_end_to_end_checks_alone_catch_is_proven(toy: Path, edit) -> None:
+    """Catches: a mistake of a question with `needs`, whose evidence is called stale by every proof, build or not."""
+    path = toy / "solutions" / "toy" / "mistakes.py"
+    path.write_text(path.read_text(encoding="utf-8") + LEARNING, encoding="utf-8")
+    build(toy, "toy")
+    assert list(list_stale_files(AssignmentFiles(toy, "toy"))) == []
+    found = list(verify(toy, "toy"))
+    assert [line for line, fault in found if fault] == []
+    assert ("8 of 8 mistakes are caught", False) in found
+    assert ("7 of 7 mistakes are recognized by their own hint (at least 90% must be)", False) in found
+    edit("solutions/toy/mistakes.py", "if len(values) != 4 else", "if len(values) != 9 else")
+    build(toy, "toy")
+    caught = "the mistake nothing_of_four is caught by checks of total (visible/test_many) before those of both"
+    assert f"{caught}: declare it for total" in faults(toy, quick=True)
+
+
 def test_chance_is_measured(toy: Path) -> None:
     """--flake grades with many seeds, keeps the counts, and finds fault with a check that chance decides."""
     found = list(verify(toy, "toy", ProofOptions(quick=True, seeds=3)))
@@ -611,6 +702,16 @@ def test_chance_is_measured(toy: Path) -> None:
     assert ("3 gradings of the solution: no check ever failed", False) in found
     assert ("0 of 3 gradings of agents that cannot learn pass visible/test_both", False) in found
     assert '"visible/test_both": "3 of 3"' in (toy / "benchmarks" / "results" / "toy_flake.json").read_text()
+
+
+def test_chance_is_measured_with_mistakes_of_the_whole_agent(toy: Path) -> None:
+    """Catches: a mistake in the training itself that is never graded with many seeds."""
+    home = AssignmentFiles(toy, "toy")
+    solution = (home.solution / "submitted.py").read_text(encoding="utf-8")
+    own = Variant("own", "both", "total", solution.replace("result = 0.0", "result = 1.0"), learns=False)
+    with Harness(home) as harness, TrialPool(harness, 1, "chance") as pool:
+        found = list(measure_flakes(pool, home, 1, [], [own]))
+    assert ("0 of 1 gradings of agents that cannot learn pass visible/test_both", False) in found
 
 
 def test_exit_code_and_lines(toy: Path, edit, command_line, capsys: pytest.CaptureFixture) -> None:

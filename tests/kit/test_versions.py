@@ -18,9 +18,14 @@ INPUTS = (
     "grader/**",
     "pyproject.toml",
     "CONTRIBUTING.md",
+    ".github/**",
+    "tests/kit/**",
 )
 # A pin, an upper bound, or the sentence "torch 1.2.3"; docs/ names those of measurements.
 NAMED = re.compile(r"\btorch(?:==|\S*,<=| )(\d+\.\d+\.\d+)")
+
+
+OWN = "tests/kit/test_versions.py"
 
 
 def find_versions(text: str) -> list[tuple[int, str]]:
@@ -31,7 +36,7 @@ def test_a_version_of_torch_stands_in_one_place() -> None:
     """Catches: a new torch in some of the files that name one. The message names each that has another."""
     ((_, pinned),) = find_versions((ROOT / "constraints.txt").read_text(encoding="utf-8"))
     tracked = subprocess.run(
-        ["git", "ls-files", "Makefile", "README.md", "CONTRIBUTING.md", "grader", "pyproject.toml"],
+        ["git", "ls-files", "Makefile", "README.md", "CONTRIBUTING.md", "grader", "pyproject.toml", ".github", "tests/kit"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -40,7 +45,7 @@ def test_a_version_of_torch_stands_in_one_place() -> None:
     found = [
         (f"{name}:{line}", version)
         for name in tracked
-        if name.endswith((".py", ".md", ".toml", "Makefile")) and (ROOT / name).is_file()
+        if name.endswith((".py", ".md", ".toml", ".yml", "Makefile")) and (ROOT / name).is_file() and name != OWN
         for line, version in find_versions((ROOT / name).read_text(encoding="utf-8"))
     ]
     assert ("pyproject.toml", pinned) in {(place.partition(":")[0], version) for place, version in found}
