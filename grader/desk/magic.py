@@ -150,6 +150,11 @@ class GradeMagics(Magics):
             result = self._shell.run_cell(cell)
             if isinstance(result.error_before_exec, SyntaxError):
                 return  # nothing of this cell is defined, and Python has said why
+            if isinstance(result.error_in_exec, KeyboardInterrupt):
+                return
+            if result.error_in_exec is not None:
+                raised = type(result.error_in_exec).__name__
+                print(f"The cell raised {raised}, as shown above. What it defines is graded all the same.")
             extra = cell
         self._show(line.split(), self._list_cells(extra))
 

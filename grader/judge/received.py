@@ -35,16 +35,19 @@ class ReceivedCall:
         arguments: The values by name; a field of an object is named like `buffer.rewards`, an entry of a dictionary like
             `trajectory['rewards']`.
         times: How often the function was called; the arguments are those of the last call.
+        left_out: How many arguments are too many to show.
     """
 
     function: str
     arguments: dict[str, Any]
     times: int = 1
+    left_out: int = 0
 
     @property
     def whole(self) -> bool:
-        """Whether the arguments are shown completely: no opaque value among them, and no `self`."""
-        return "." not in self.function and not any(isinstance(value, OpaqueValue) for value in self.arguments.values())
+        """Whether the arguments are shown completely: none left out, no opaque value among them, and no `self`."""
+        opaque = any(isinstance(value, OpaqueValue) for value in self.arguments.values())
+        return not opaque and not self.left_out and "." not in self.function
 
     def shows(self, name: str) -> bool:
         """Return whether an argument, or a part of one, has this name."""
@@ -67,8 +70,9 @@ def choose_call(question: Question, calls: Sequence[tuple[str, dict[str, Any]]])
         if used:
             function, arguments = used[-1]
             times = arguments.get(TIMES)
-            shown = dict(list(_name_values({name: value for name, value in arguments.items() if name != TIMES}))[:MOST_LINES])
-            return ReceivedCall(function[:MAX_NAME], shown, times if type(times) is int else 1)
+            named = list(_name_values({name: value for name, value in arguments.items() if name != TIMES}))
+            shown, left_out = dict(named[:MOST_LINES]), len(named[MOST_LINES:])
+            return ReceivedCall(function[:MAX_NAME], shown, times if type(times) is int else 1, left_out)
     return None
 
 
@@ -78,6 +82,8 @@ def describe_call(case: Case, question: Question, received: ReceivedCall | None)
     if received is None:
         return [f"{question.function} was tried with (case {case.name}):", *inputs]
     lines = [f"  {name} = {format_value(value, SHOWN_INPUTS)}"[:MAX_LINE] for name, value in received.arguments.items()]
+    if received.left_out:
+        lines.append(f"  ... and {received.left_out} more")
     if not lines:
         did = "was called without arguments"
     elif received.times > 1:

@@ -258,6 +258,7 @@ def test_an_exception_in_the_cell_breaks_nothing(session: Session) -> None:
     cell = session.run(f"%%grade total\n{RIGHT}1 / 0")
     assert cell.error == "ZeroDivisionError"
     assert "✓ total" in cell.text
+    assert "The cell raised ZeroDivisionError, as shown above." in cell.printed  # the verdict is not on what it left undone
     cell = session.run("%%grade total\ndef total(:\n")
     assert (cell.error, cell.text) == ("SyntaxError", "")
     cell = session.run("%grade")

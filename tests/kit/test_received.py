@@ -203,3 +203,11 @@ def test_names_from_the_submission_are_text(replaced, graded) -> None:
     assert "red received (case" in check.message
     assert "received" in terminal.render_plain(report.for_student())
     assert "\x1b" not in check.message
+
+
+def test_arguments_beyond_the_dozen_are_counted(home: AssignmentFiles) -> None:
+    """Catches: a list that ends after twelve values as if the function had received no more."""
+    (question,) = (one for one in home.assignment.questions if one.id == "get_returns")
+    received = choose_call(question, [("get_returns", {"buffer": {str(number): number for number in range(15)}})])
+    lines = describe_call(Case("a_case", "a_driver", "get_returns", {"weights": [1]}), question, received)
+    assert lines[12:] == ["  buffer['11'] = 11", "  ... and 3 more", "inputs of the case:", "  weights = [1]"]
