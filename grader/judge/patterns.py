@@ -13,7 +13,7 @@ from grader.judge.compare import difference
 from grader.judge.evidence import Evidence, WrongAnswerEvidence
 from grader.judge.failure import CheckFailed, CheckNotRun
 from grader.judge.influence import VAGUE, explain_influences, list_outputs, measure_influences
-from grader.judge.relations import BENDING, LOOSE, STRICT, Relation, explain_relation
+from grader.judge.relations import BENDING, CUT, LOOSE, STRICT, Relation, explain_relation
 from grader.judge.student import LastCall, RunContext
 from grader.judge.wrong_places import explain_marked_rows, explain_position
 from grader.report.model import Cause
@@ -30,9 +30,9 @@ def find_pattern(
 ) -> tuple[str, str] | None:
     """Return a check and a question about the pattern of its failure, or None if none of these failures has any.
 
-    What is asked is true of the submission, whatever its mistake is. First come relations that say much, which cost no call;
-    then what the answer depends on, the flags at which it is wrong, relations that may have many reasons, and its first or last
-    number.
+    What is asked is true of the submission, whatever its mistake is. First come relations that say much, which cost no call,
+    and limits, because a number that is cut off depends on nothing; then what the answer depends on, the flags at which it is
+    wrong, relations that may have many reasons, and its first or last number.
 
     Args:
         failures: Checks of one question, how they failed, and their last calls.
@@ -50,7 +50,8 @@ def find_pattern(
 def _find_pattern(
     wrong: Sequence[tuple[str, Evidence, LastCall | None]], shared: RunContext, submission: Path | None, question: Question
 ) -> tuple[str, str] | None:
-    if related := _find_relation(wrong, STRICT):
+    marked = _find_marked_rows(wrong)
+    if related := _find_relation(wrong, STRICT) or (None if marked else _find_relation(wrong, CUT)):
         return related
     vague = None
     for check, evidence, tried in wrong:
@@ -62,13 +63,7 @@ def _find_pattern(
                     return check, said
                 vague = check, said
             break
-    return (
-        _find_marked_rows(wrong)
-        or _find_relation(wrong, BENDING)
-        or _find_relation(wrong, LOOSE)
-        or vague
-        or _find_place(wrong)
-    )
+    return marked or _find_relation(wrong, BENDING) or _find_relation(wrong, LOOSE) or vague or _find_place(wrong)
 
 
 def _find_relation(

@@ -70,25 +70,28 @@ def explain_relation(expected: Any, got: Any, how: Tolerance, relations: tuple[R
 
     Args:
         how: How closely numbers must agree.
-        relations: `STRICT`, `BENDING` or `LOOSE`.
+        relations: `STRICT`, `CUT`, `BENDING` or `LOOSE`.
     """
     for name, right, found in list_wrong_outputs(expected, got, how):
         if found.size and all((np.abs(numbers) < HUGE).all() for numbers in (right, found)):  # neither NaN nor infinite
             whole = name.removesuffix(f" for {SAMPLED}")
-            for relate in _choose(relations, is_sample(name), _equal(right, found)):
+            for relate in _choose(relations, is_sample(name), right, found):
                 if said := relate(right, found):
                     return f"Why {said.format(name='the answer' if whole == SAMPLED else quote_words(whole))}?"
     return None
 
 
-def _choose(relations: tuple[Relation, ...], sample: bool, near: bool) -> list[Relation]:
-    """Return those that can be told of a sample, and of numbers that are so near to the right ones that any line fits."""
-    return [one for one in relations if not (sample and one not in OF_SAMPLES) and not (near and one not in OF_NEAR)]
+def _choose(relations: tuple[Relation, ...], sample: bool, right: np.ndarray, found: np.ndarray) -> list[Relation]:
+    """Return those that can be told of a sample, of other shapes, and of numbers so near to each other that any line fits."""
+    fitting = relations
+    if sample:
+        fitting = tuple(one for one in fitting if one in OF_SAMPLES)
+    if right.shape != found.shape:
+        return [one for one in fitting if one in OF_OTHER_SHAPES]
+    return [one for one in fitting if one in OF_NEAR or not _equal(right, found)]
 
 
 def _relate_size(expected: np.ndarray, got: np.ndarray) -> str | None:
-    if expected.shape != got.shape:
-        return None
     if not _apart(got, -expected):
         return "does {name} have the opposite sign"
     if expected.size < 3 or np.ptp(expected) <= RTOL * np.abs(expected).max():
@@ -137,7 +140,7 @@ def _relate_place(expected: np.ndarray, got: np.ndarray) -> str | None:
 
 def _relate_limits(expected: np.ndarray, got: np.ndarray) -> str | None:
     """Return within which limits the right numbers were cut off, or that they lost what is after the decimal point."""
-    if expected.shape != got.shape or _count_values(expected) < 3 or _count_values(got) < 2:
+    if _count_values(expected) < 3 or _count_values(got) < 2:
         return None
     low, high, scale = float(got.min()), float(got.max()), RTOL * np.abs(expected).max()
     cut = [("below", low, expected[expected < low - scale]), ("above", high, expected[expected > high + scale])]
@@ -158,7 +161,7 @@ def _relate_precision(expected: np.ndarray, got: np.ndarray) -> str | None:
 
 
 def _relate_function(expected: np.ndarray, got: np.ndarray) -> str | None:
-    if expected.shape != got.shape or _count_values(expected) < 3:
+    if _count_values(expected) < 3:
         return None
     with np.errstate(all="ignore"):
         for words, function in FUNCTIONS:
@@ -169,7 +172,10 @@ def _relate_function(expected: np.ndarray, got: np.ndarray) -> str | None:
 
 
 def _is_bent(expected: np.ndarray, applied: np.ndarray) -> bool:
-    """Return whether a function of these numbers is neither a line nor near them, so that what is near it is told from both."""
+    """Return whether the values of a function lie far from every line through these numbers, and from the numbers themselves.
+
+    Only then does an answer that is close to the values show that it is this function, and not a factor or an offset.
+    """
     about = expected - expected.mean()
     slope = float((about * applied).sum() / (about * about).sum())
     line = applied.mean() + slope * about
@@ -178,8 +184,6 @@ def _is_bent(expected: np.ndarray, applied: np.ndarray) -> bool:
 
 
 def _relate_loosely(expected: np.ndarray, got: np.ndarray) -> str | None:
-    if expected.shape != got.shape:
-        return None
     nonzero = np.abs(expected[expected != 0])
     if nonzero.size and np.abs(got).max() <= NONE * nonzero.min() and not _is_rare_flag(expected):
         return f"is {{name}} 0{' everywhere' if expected.size > 1 else ''}"
@@ -197,7 +201,7 @@ def _relate_loosely(expected: np.ndarray, got: np.ndarray) -> str | None:
 
 
 def _relate_linearly(expected: np.ndarray, got: np.ndarray) -> str | None:
-    if expected.shape != got.shape or _count_values(expected) < ON_A_LINE or np.ptp(got) <= RTOL * np.abs(got).max():
+    if _count_values(expected) < ON_A_LINE or np.ptp(got) <= RTOL * np.abs(got).max():
         return None
     about = expected - expected.mean()
     slope = float((about * got).sum() / (about * about).sum())
@@ -242,11 +246,15 @@ def _apart(one: np.ndarray, other: np.ndarray) -> bool:
 
 STRICT: tuple[Relation, ...] = (_relate_size, _relate_place)
 """A sign, a factor that counts something, an offset, rows that were moved or turned round: these say much."""
-BENDING: tuple[Relation, ...] = (_relate_precision, _relate_limits, _relate_function)
-"""Limits, rounding, half precision, a function such as the square."""
+CUT: tuple[Relation, ...] = (_relate_limits,)
+"""Limits, and what is lost after the decimal point: where these cut, the answer depends on nothing."""
+BENDING: tuple[Relation, ...] = (_relate_precision, _relate_function)
+"""Half precision, a function such as the square."""
 LOOSE: tuple[Relation, ...] = (_relate_linearly, _relate_loosely)
 """Any factor and offset, numbers that are all 0 or all the same, the right ones in any order or with some wrong signs."""
 OF_SAMPLES = (_relate_size, _relate_precision, _relate_function, _relate_linearly)
 """Those that hold of all numbers, if they hold of a sample."""
+OF_OTHER_SHAPES = (_relate_place,)
+"""Those that hold of a matrix that was turned round; all others compare number by number."""
 OF_NEAR = (_relate_precision,)
 """Those that hold of numbers which are right but for rounding, and of no others."""

@@ -18,7 +18,7 @@ from grader.judge.evidence import WrongAnswerEvidence
 from grader.judge.failure import CheckFailed
 from grader.judge.influence import Influences, explain_influences, list_nudges, list_outputs, measure_influences
 from grader.judge.patterns import find_pattern
-from grader.judge.relations import BENDING, LOOSE, STRICT, explain_relation
+from grader.judge.relations import BENDING, CUT, LOOSE, STRICT, explain_relation
 from grader.judge.run import Grader, GradingOptions
 from grader.judge.student import LastCall, RunContext
 from grader.judge.wrong_places import explain_marked_rows, explain_position
@@ -60,7 +60,7 @@ HOW = Tolerance(1e-4, 1e-5)
 
 def relate(expected: Any, got: Any, *relations: Any) -> str | None:
     """Return the question about two answers, from the first of these relations that holds: by default, of all."""
-    ordered = relations or (*STRICT, *BENDING, *LOOSE)
+    ordered = relations or (*STRICT, *CUT, *BENDING, *LOOSE)
     return explain_relation({"x": expected}, {"x": got}, HOW, ordered)
 
 
@@ -142,7 +142,7 @@ def test_a_half_says_nothing_of_an_axis_of_two() -> None:
 )
 def test_loose_relations_come_last(got: np.ndarray, said: str) -> None:
     """What may have many reasons is asked only where nothing better is known."""
-    assert relate(RIGHT, got, *STRICT, *BENDING) is None
+    assert relate(RIGHT, got, *STRICT, *CUT, *BENDING) is None
     assert relate(RIGHT, got) == said
 
 
@@ -293,7 +293,7 @@ def test_of_a_sample_only_what_holds_of_all_numbers_is_said() -> None:
         (np.roll(right, 1), None),
         (3 * right, "Why is the answer 3 times what it should be, everywhere?"),
     ):
-        assert explain_relation({"some": right}, {"some": got}, HOW, (*STRICT, *BENDING, *LOOSE)) == said
+        assert explain_relation({"some": right}, {"some": got}, HOW, (*STRICT, *CUT, *BENDING, *LOOSE)) == said
 
 
 @pytest.mark.parametrize("size", [3, 2])
@@ -504,7 +504,8 @@ def test_what_the_check_did_not_find_wrong_is_not_asked_about() -> None:
 
     def answer(rewards: np.ndarray, wrong: Mapping[str, float] = {}) -> dict[str, np.ndarray]:
         right = {"targets": rewards, "advantages": rewards + np.roll(rewards, -1)}
-        return {name: wrong.get(name, 1.0) * values for name, values in right.items()}
+        highest = wrong.get("highest", np.inf)
+        return {name: np.minimum(wrong.get(name, 1.0) * values, highest) for name, values in right.items()}
 
     inputs = {"rewards": REWARDS.astype(float)}
     influences = measure(answer, inputs, {"rewards": 1})
@@ -532,6 +533,7 @@ def test_what_the_check_did_not_find_wrong_is_not_asked_about() -> None:
     assert said("targets", "advantages", **wrong) == "Why is targets 3.1 times what it should be, everywhere?"
     assert said("advantages", **wrong) == "Why is advantages 1.3 times what it should be, everywhere?"
     assert said("targets", "advantages", targets=1.0000001, advantages=1.3) == said("advantages", advantages=1.3)
+    assert said("advantages", highest=0.5) == "Why is advantages never above 0.5?"  # not: does it not depend on rewards[4]
     assert find({"changed": []}, {"changed": ["rewards"]}, wrong) is None  # what was changed may have changed the answer
 
 
