@@ -243,7 +243,7 @@ def test_points_that_do_not_add_up_are_told(toy: Path, edit) -> None:
         (
             'source="own',
             'origin="own',
-            "takes question, hint, source, learns, form, copies_answers, not origin",
+            "takes question, hint, source, learns, form, copies_answers, function, not origin",
         ),
         ("return math.prod(values)", "return math.prod(values", "mistakes.py, line"),
     ],
