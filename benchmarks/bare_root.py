@@ -29,12 +29,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from grader.assignment import AssignmentFiles
-from grader.packing.package import SETUP, collect_server_files
 from grader.packing.requirements import render_requirements
 from grader.platforms.autolab.package import collect_package_files, name_handin
 from grader.platforms.classroom.package import COMMAND, collect_repository_files
 from grader.platforms.gradescope.package import collect_autograder_files, make_example_submissions
-from grader.platforms.prairielearn.package import ENTRY, collect_question_files
+from grader.platforms.prairielearn.package import ENTRY, collect_image_files, collect_question_files
 
 PACKAGES = "python3,python3-venv,make"
 WHEELS = "/wheels"  # in the root
@@ -142,9 +141,7 @@ def plan_gradescope(home: AssignmentFiles) -> Job:
 def plan_prairielearn(home: AssignmentFiles) -> Job:
     total = home.assignment.total("visible") + home.assignment.total("hidden")
     files = {f"/question/{name}": data for name, data in collect_question_files(home, "image").items()}
-    installed = collect_server_files(home)
-    image = {"setup.sh": SETUP.encode()} | {name: installed[name] for name in ("requirements.txt", "constraints.txt")}
-    files |= {f"/opt/rl-setup/{name}": data for name, data in image.items()}
+    files |= {f"/opt/rl-setup/{name}": data for name, data in collect_image_files(home, "image").items()}
     install = f"ln -s {WHEELS} /opt/rl-setup/wheels && bash /opt/rl-setup/setup.sh"
     grade = (
         "rm -rf /grade && mkdir -p /grade/data && cp -r /question/tests /grade/tests && chmod 0755 /grade/tests/run\n"
