@@ -222,9 +222,10 @@ def test_prints_stand_beside_the_failed_check(replaced, graded) -> None:
     assert len(printed) < 5000
 
 
-def test_a_warning_names_the_file_alone(replaced, graded) -> None:
+def test_a_warning_names_the_file_alone(replaced, graded, tmp_path: Path) -> None:
     """Catches: a folder of the grader's in front of the line, which no student can open, and which differs in each report."""
-    body = "import warnings\nwarnings.warn('look here')\nreturn None"
+    # The comment makes it a work of its own: a reply from the cache would name the folder of an earlier run.
+    body = f"import warnings\nwarnings.warn('look here')\nreturn None  # {tmp_path}"
     printed = graded(replaced(get_returns=body), QUESTION).checks[0].printed
     assert re.match(r"submitted\.py:\d+: UserWarning: look here\n", printed)
 
