@@ -1,6 +1,6 @@
-"""Grade the solution as Gradescope's smallest container would: 768 MB and half a CPU, by the zip's own run_autograder.
+"""Grade each solution as Gradescope's smallest container would: 768 MB and half a CPU, by the zip's own run_autograder.
 
-    sudo python benchmarks/gradescope_container.py [-o benchmarks/results]
+    sudo python benchmarks/gradescope_container.py [NAME ...] [-o benchmarks/results]
 
 Needs root and a writable cgroup hierarchy (v1 or v2). The environment is the one that runs this script.
 """
@@ -49,45 +49,56 @@ def enter() -> tuple[list[Path], Path]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "names", nargs="*", default=sorted(path.parent.name for path in ROOT.glob("assignments/*/assignment.toml"))
+    )
     parser.add_argument("-o", dest="output", type=Path, default=ROOT / "benchmarks" / "results")
     options = parser.parse_args()
-    home = AssignmentFiles(ROOT, "policy_gradient")
-    members, peak = enter()
-    with tempfile.TemporaryDirectory() as temporary:
-        root = Path(temporary)
-        for name, content in collect_autograder_files(home).items():
-            path = root / "source" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        (root / "submission").mkdir()
-        shutil.copy(home.solution / "submitted.py", root / "submission")
-
-        def join() -> None:
-            for member in members:
-                member.write_text(str(os.getpid()))
-
-        began = time.perf_counter()
-        subprocess.run(
-            ["bash", str(root / "source" / "run_autograder")],
-            env={**os.environ, "AUTOGRADER_ROOT": str(root), "GRADER_VENV": sys.prefix},
-            preexec_fn=join,
-            check=True,
-        )
-        seconds = time.perf_counter() - began
-        content = json.loads((root / "results" / "results.json").read_text())
     result = {
         "limits": "768 MB of memory, half a CPU, by cgroup",
-        "points of the solution": sum(test["score"] for test in content["tests"]),
-        "wall seconds": round(seconds, 1),
-        "peak MB, page cache included": round(int(peak.read_text()) / 2**20),
+        "assignments": {name: measure(AssignmentFiles(ROOT, name)) for name in options.names},
     }
-    for member in members:
-        member.parent.rmdir()
     text = json.dumps(result, indent=2)
     print(text)
     path = options.output / "gradescope_container.json"
     path.write_text(text + "\n")
     print(f"wrote {path}")
+
+
+def measure(home: AssignmentFiles) -> dict[str, float]:
+    """Return points, seconds and memory of the solution of one assignment."""
+    members, peak = enter()
+
+    def join() -> None:
+        for member in members:
+            member.write_text(str(os.getpid()))
+
+    try:
+        with tempfile.TemporaryDirectory() as temporary:
+            root = Path(temporary)
+            for name, content in collect_autograder_files(home).items():
+                path = root / "source" / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+            (root / "submission").mkdir()
+            shutil.copy(home.solution / "submitted.py", root / "submission")
+            began = time.perf_counter()
+            subprocess.run(
+                ["bash", str(root / "source" / "run_autograder")],
+                env={**os.environ, "AUTOGRADER_ROOT": str(root), "GRADER_VENV": sys.prefix},
+                preexec_fn=join,
+                check=True,
+            )
+            seconds = time.perf_counter() - began
+            tests = json.loads((root / "results" / "results.json").read_text())["tests"]
+        return {
+            "points of the solution": sum(test["score"] for test in tests),
+            "wall seconds": round(seconds, 1),
+            "peak MB, page cache included": round(int(peak.read_text()) / 2**20),
+        }
+    finally:
+        for member in members:
+            member.parent.rmdir()
 
 
 if __name__ == "__main__":
