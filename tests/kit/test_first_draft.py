@@ -473,8 +473,8 @@ PLAIN: list[tuple[str, str, dict]] = [
         (
             [("code", PROMPTED, {})],
             ["triple", "half"],
-            ("y = ...", "factor * x", "PART * x", "SOLUTION"),
-            ("    factor = 3\n", "    return y\n", "PART = 0.5\n"),
+            ("y = ...", "factor", "return y", "PART * x", "SOLUTION"),
+            ("PART = 0.5\n",),
         ),
         (PLAIN, ["square"], ("x * x", "pip", "square(rng"), ("def square(x: float) -> float:\n    # YOUR CODE HERE",)),
     ],
