@@ -217,14 +217,16 @@ def prepare_job(  # noqa: PLR0913 - the options of the command `course`
     )
     if before and not changed:
         take_over_results(course, before, results)
-    if changed:
-        results.put_aside_course(REPLACED)
-    if not keep:
-        results.write_course(course)
     checks = fingerprints.hash_checks(home, suites)
-    return GradingJob(
+    job = GradingJob(
         home.root, course, export.resolve(), folder.resolve(), checks, require_level, afresh, changed=tuple(changed)
     )
+    if changed:
+        with open_warm_grader(job):  # checks that cannot run must not replace those that graded the class
+            results.put_aside_course(REPLACED)
+    if not keep:
+        results.write_course(course)
+    return job
 
 
 def _find_changed_checks(home: AssignmentFiles, results: ResultsFolder, before: Course) -> list[str]:

@@ -311,6 +311,15 @@ def test_course_does_not_apply_changed_checks(graded: Graded) -> None:
     assert graded.points == POINTS | {"dan": ""}
 
 
+def test_checks_that_cannot_run_replace_nothing(graded: Graded) -> None:
+    """Catches: `course --afresh` by checks whose points are not those of assignment.toml, after which nobody has a score."""
+    graded.edit(CHECKS, '@points(1, question="both")', '@points(2, question="both")')
+    before = graded.course
+    assert "nothing was graded: The checks themselves must be corrected" in graded.grade("--afresh", code=2)
+    assert (graded.course, graded.points) == (before, POINTS)
+    assert not (graded.out / "replaced").exists()
+
+
 def test_course_after_a_new_hint_keeps_the_higher_results(graded: Graded) -> None:
     """Catches: an entry in the catalogue that `course` refuses, or that lowers students whom --never-lower has spared."""
     graded.edit(CHECKS, 'student.expect("three_values")', "assert False")
