@@ -36,27 +36,29 @@ def write_mailing(folder: ResultsFolder, output: Path) -> Iterator[str]:
     """
     course, stored = folder.course(), rescore.read_scores(folder)
     if stored is None:
-        raise UsageError(f"{folder.path} has no {rescore.SCORES}; run `regrade {folder.path}` first")
+        raise UsageError(f"{folder.path} has no {rescore.SCORES}; run `course` again, which writes it")
     entries = {entry.id: entry for entry in course.entries}
-    if entries.keys() != {name for one in stored.scores for name in (one.entry, *one.replaces)}:
-        raise UsageError(
-            f"{folder.path}: {rescore.SCORES} is not of the submissions in course.json; run `regrade {folder.path}` first"
-        )
+    scored = {one.entry for one in stored.scores if one.status != "pending"}
+    of_others = entries.keys() != {name for one in stored.scores for name in (one.entry, *one.replaces)}
+    if of_others or scored & folder.list_pending(course):
+        raise UsageError(f"{folder.path}: {rescore.SCORES} is not of the submissions in course.json; run `course` again")
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise UsageError(f"{output} is there and is not an empty folder; name a new one, so that no old page is sent")
     output.mkdir(mode=0o700, parents=True, exist_ok=True)  # everybody's points
     pages = explain_scores(course, stored.scores, stored.rules.parse_adjustments())
     rows: list[Row] = []
     written: dict[str, str] = {}
-    waiting = []
+    waiting: list[str] = []
+    missing: list[str] = []
     for one in stored.scores:
         page = folder.path / STUDENTS / f"{_find_page(one, entries[one.entry], pages)}.html"
         name = ""
-        if page.is_file():
+        if one.status != "pending" and page.is_file():  # a pending submission may have a page of an earlier grading
             name = f"{PAGES}/{_name_page(course, entries[one.entry], page)}"
             written[name] = page.read_text(encoding="utf-8")
         else:
-            waiting.append(one.student.name or one.student.email or one.student.sid or one.entry)
+            who = one.student.name or one.student.email or one.student.sid or one.entry
+            (waiting if one.status == "pending" else missing).append(who)
         rows.append([one.student.email, one.student.name, one.student.sid, one.points, one.max_points, one.status, name])
     for name, text in written.items():
         write_atomically(output / name, text, private=True)
@@ -67,8 +69,13 @@ def write_mailing(folder: ResultsFolder, output: Path) -> Iterator[str]:
         _pack(output / UPLOAD, written)
     yield f"wrote {len(written)} pages{f' and {UPLOAD} for {platform}' * bool(platform)}, and {MAIL}, to {output}"
     if waiting:
-        some = ", ".join(waiting[:5]) + ", ..." * (len(waiting) > 5)
-        yield f"{len(waiting)} without a page, because they are not graded yet: {some}"
+        yield f"{len(waiting)} without a page, because they are not graded yet: {_name_some(waiting)}"
+    if missing:
+        yield f"{len(missing)} graded, but without a page: {_name_some(missing)}; run `course` again, which writes the pages"
+
+
+def _name_some(names: list[str]) -> str:
+    return ", ".join(names[:5]) + ", ..." * (len(names) > 5)
 
 
 def _find_page(score: Score, entry: WorklistEntry, pages: Container[str]) -> str:

@@ -179,6 +179,15 @@ class ResultsFolder:
 
         If there is none from the course's own environment, one from another environment (another machine) counts.
         """
+        for entry, file in self._list_files(course):
+            yield entry, read_stored(self.results / file, SubmissionResult) if file else None
+
+    def list_pending(self, course: Course) -> set[str]:
+        """Return the entries that have no result yet; no result is read."""
+        return {entry for entry, file in self._list_files(course) if file is None}
+
+    def _list_files(self, course: Course) -> Iterator[tuple[str, str | None]]:
+        """Yield each entry with the name of the file in results/ that counts."""
         names = sorted(path.name for path in self.results.glob("*.json")) if self.results.is_dir() else []
         for entry in course.entries:
             key = ResultFingerprints(
@@ -189,7 +198,7 @@ class ResultsFolder:
             own = f"{stem}.json"
             kept = course.kept.get(entry.id) or course.outdated.get(entry.id)
             chosen = kept if kept in names else own if own in fitting else fitting[0] if fitting else None
-            yield entry.id, read_stored(self.results / chosen, SubmissionResult) if chosen else None
+            yield entry.id, chosen
 
 
 def list_numbered(folder: Path, name: str) -> list[Path]:

@@ -159,15 +159,44 @@ def test_scores_of_other_submissions_are_refused(
     folder.write_course(course(*(entry(name, DUE, Person(sid=name)) for name in now)))
     monkeypatch.setattr(sys, "argv", ["grader", "feedback", str(folder.path), "-o", str(output)])
     assert kit.main() == 2
-    assert f"scores.json is not of the submissions in course.json; run `regrade {folder.path}` first" in capsys.readouterr().err
+    assert "scores.json is not of the submissions in course.json; run `course` again" in capsys.readouterr().err
     assert not output.exists()
+
+
+def test_a_pending_student_gets_no_page(tmp_path: Path) -> None:
+    """Catches: the page of an earlier grading in the mail, after `regrade --undo` or a new submission."""
+    folder, output = ResultsFolder(tmp_path / "class"), tmp_path / "out"
+    whole = course(entry("submission_1", DUE, ADA), entry("submission_2", DUE, BOB))
+    publish(folder, whole)
+    folder.write_course(whole.model_copy(update={"suite": "u" * 64}))  # of which nobody has a result
+    with pytest.raises(UsageError, match=r"is not of the submissions in course\.json; run `course` again"):
+        list(write_mailing(folder, output))
+    rescore(folder)
+    assert (folder.path / "students" / "submission_1.html").is_file()
+    assert list(write_mailing(folder, output)) == [
+        f"wrote 0 pages, and mail.csv, to {output}",
+        "2 without a page, because they are not graded yet: Ada Lovelace, Bob",
+    ]
+    assert [(one["Status"], one["Points"], one["File"]) for one in read_mail(output)] == [("pending", "", "")] * 2
+    assert not (output / "pages").exists()
+
+
+def test_a_page_that_is_missing_is_no_pending_grade(tmp_path: Path) -> None:
+    """Catches: "not graded yet" of a student who has a score, whose page an interrupted run has not written."""
+    folder = ResultsFolder(tmp_path / "class")
+    publish(folder, course(entry("submission_1", DUE, ADA), entry("submission_2", DUE, BOB)))
+    (folder.path / "students" / "submission_1.html").unlink()
+    assert list(write_mailing(folder, tmp_path / "out"))[1:] == [
+        "1 without a page, because they are not graded yet: Bob",
+        "1 graded, but without a page: Ada Lovelace; run `course` again, which writes the pages",
+    ]
 
 
 def test_no_old_page_is_sent(tmp_path: Path) -> None:
     """A page of an earlier grading in the folder would be uploaded with the others."""
     folder, output = ResultsFolder(tmp_path / "class"), tmp_path / "out"
     folder.write_course(course(entry()))
-    with pytest.raises(UsageError, match=r"has no scores\.json; run `regrade"):
+    with pytest.raises(UsageError, match=r"has no scores\.json; run `course` again"):
         list(write_mailing(folder, output))
     publish(folder, course(entry(), entry("submission_2", DUE, BOB)))
     output.mkdir()
