@@ -15,9 +15,10 @@ from grader.answers import CaseRecipe
 from grader.assignment import SUITES, AssignmentFiles, UsageError
 from grader.authoring.checks_read import ReadCheck, list_checks, list_draft_titles, read_calls
 from grader.authoring.recipes import RecipeError, cook_case, holds_nan, list_unstorable, load_recipes
-from grader.authoring.slips import Slip, find_question_line, list_setting_slips, suggest
+from grader.authoring.slips import Slip, find_question_line, list_setting_slips
 from grader.authoring.staleness import list_stale_files
 from grader.authoring.stub import BEGIN, StubError, make_stub
+from grader.course.handwritten import suggest
 from grader.proof.catalogue import PARAMETERS, REWRITE, CatalogueError, Variant, is_draft, load_catalogue
 from grader.proof.collateral import read_exceptions
 from grader.proof.ideas import get_ideas_path, read_ideas

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from grader.assignment import Assignment, Question
+from grader.assignment import Assignment
+from grader.course.handwritten import explain_fault, suggest
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -60,13 +60,8 @@ def list_setting_slips(path: Path) -> Iterator[Slip]:
                 continue
             if fault["type"] == "too_short" and len(faults) > 1:
                 continue  # of a question that was already reported
-            where, key = _line_of_setting(lines, fault["loc"]), place[-1] if place else ""
-            allowed = ", ".join(
-                Question.model_fields if place[:1] == ["questions"] and len(place) == 3 else Assignment.model_fields
-            )
-            what = f"there is no key {key!r} here; there are: {allowed}" if fault["type"] == "extra_forbidden" else fault["msg"]
             named = "" if fault["type"] == "extra_forbidden" or not place else f"{'.'.join(place)}: "
-            yield Slip(path, where, f"{named}{what.removeprefix('Value error, ')}")
+            yield Slip(path, _line_of_setting(lines, fault["loc"]), f"{named}{explain_fault(Assignment, fault)}")
 
 
 def _find_unknown_needs(path: Path, content: dict[str, Any], lines: list[str]) -> Iterator[Slip]:
@@ -91,6 +86,9 @@ def _line_of_setting(lines: list[str], place: tuple[int | str, ...]) -> int:
         heads = [number for number, line in enumerate(lines, 1) if line.strip() == "[[questions]]"]
         first = heads[place[1]] if place[1] < len(heads) else 1
     keys = [part for part in place if isinstance(part, str) and part != "questions"]
+    head = next((number for number, line in enumerate(lines, 1) if keys and line.strip() == f"[{keys[0]}]"), 0)
+    if head and len(keys) > 1:
+        first, keys = head, keys[1:]
     for number, line in enumerate(lines[first - 1 :], first):
         if keys and re.match(rf"\s*{re.escape(keys[0])}\s*=", line):
             return number
@@ -103,10 +101,3 @@ def find_question_line(path: Path, question: str) -> int:
     return next(
         (number for number, line in enumerate(lines, 1) if re.match(rf"""id\s*=\s*["']{re.escape(question)}["']""", line)), 0
     )
-
-
-def suggest(name: str, known: Iterable[str]) -> str:
-    """Return a suggestion of known names that may be meant."""
-    names = list(known)
-    close = difflib.get_close_matches(name, names, 1)
-    return f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(names[:8]) or 'none'}"

@@ -17,6 +17,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from grader.assignment import UsageError
+from grader.course.handwritten import suggest
 from grader.course.policy import read_policy_text
 from grader.course.results import Course
 from grader.report.text import sanitize
@@ -163,7 +164,8 @@ def _read_header(cells: Sequence[str], where: str) -> list[str]:
     missing = [column for column in REQUIRED if column not in columns]
     if unknown or missing or len(set(columns)) < len(columns):
         found = ",".join(cells)[:200]
-        advice = "; separate the cells with commas" if ";" in found else ""
+        advice = f"; there is no column {unknown[0]!r}; {suggest(unknown[0], COLUMNS)}" if unknown else ""
+        advice = "; separate the cells with commas" if ";" in found else advice
         raise UsageError(f"{where}: expected the columns {','.join(COLUMNS)}, found {found!r}{advice}")
     return columns
 

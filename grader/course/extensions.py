@@ -12,6 +12,7 @@ from datetime import datetime, timezone
 from pydantic import ValidationError
 
 from grader.assignment import UsageError
+from grader.course.handwritten import describe_faults, suggest
 from grader.course.policy import Extension, Policy
 
 GRANTS = ("days", "minutes", "until")
@@ -37,7 +38,9 @@ def parse_extensions(text: str, name: str, policy: Policy) -> Iterator[Extension
         known = {"student", "reason"} <= set(columns) <= set(COLUMNS) and not set(GRANTS).isdisjoint(columns)
         if len(set(columns)) < len(columns) or not known:
             found = ", ".join(columns) or "nothing"
-            advice = "; separate the cells with commas" if ";" in found else ""
+            unknown = [column for column in columns if column not in COLUMNS]
+            advice = f"; there is no column {unknown[0]!r}; {suggest(unknown[0], COLUMNS)}" if unknown else ""
+            advice = "; separate the cells with commas" if ";" in found else advice
             raise UsageError(
                 f"{name}, line 1: expected the columns student, reason and days, minutes or until; found {found}{advice}"
             )
@@ -78,8 +81,7 @@ def _read_extension(cells: Mapping[str, str], where: str, policy: Policy) -> Ext
     try:
         return Extension.model_validate({"student": cells["student"], "reason": cells["reason"], column: value})
     except ValidationError as error:
-        fault = error.errors()[0]
-        raise UsageError(f"{where}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from error
+        raise UsageError(f"{where}: {describe_faults(Extension, error.errors())}") from error
 
 
 def _read_moment(text: str, where: str, policy: Policy) -> datetime:

@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from grader.assignment import UsageError
+from grader.course.handwritten import describe_faults
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -348,8 +349,7 @@ def parse_policy(text: str, name: str) -> Policy:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{name}: not valid TOML: {error}") from error
     except ValidationError as error:
-        faults = [(".".join(map(str, fault["loc"])), fault["msg"].removeprefix("Value error, ")) for fault in error.errors()]
-        raise UsageError(f"{name}: " + "; ".join(f"{where}: {what}" if where else what for where, what in faults)) from error
+        raise UsageError(f"{name}: {describe_faults(Policy, error.errors())}") from error
 
 
 def _decimal(text: str) -> Decimal:

@@ -9,6 +9,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from grader.assignment import UsageError
+from grader.course.handwritten import describe_faults
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -30,6 +31,15 @@ def read_entries(path: Path, key: str, model: type[Entry]) -> list[Entry]:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         if unknown := [name for name in content if name != key]:
             raise UsageError(f"{path}: there is no key {unknown[0]!r}; each entry begins with [[{key}]]")
-        return [model.model_validate(entry) for entry in content.get(key, [])]
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ValidationError, TypeError) as error:
+        if isinstance(content.get(key), dict):
+            raise UsageError(f"{path}: expected a list; write [[{key}]] in double brackets")
+        return [_read_entry(model, entry, f"{path}: entry {number}") for number, entry in enumerate(content.get(key, []), 1)]
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, TypeError) as error:
         raise UsageError(f"{path}: {error}") from error
+
+
+def _read_entry(model: type[Entry], content: object, where: str) -> Entry:
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        raise UsageError(f"{where}: {describe_faults(model, error.errors())}") from error

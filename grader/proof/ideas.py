@@ -16,6 +16,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from grader.assignment import SUITES, AssignmentFiles, UsageError
+from grader.course.handwritten import describe_faults
 from grader.report.model import CheckResult
 
 if sys.version_info >= (3, 11):
@@ -74,8 +75,10 @@ def read_ideas(home: AssignmentFiles) -> list[CheckIdea]:
     try:
         text = path.read_text(encoding="utf-8")
         found = _Catches.model_validate(tomllib.loads(text))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ValidationError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path}: {error}") from error
+    except ValidationError as error:
+        raise UsageError(f"{path}: {describe_faults(_Catches, error.errors())}") from error
     return [
         CheckIdea(f"{suite}/{check}", names, _find_line(text, suite, check))
         for suite in SUITES

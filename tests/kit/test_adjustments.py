@@ -120,7 +120,7 @@ def test_no_changes_leave_the_bounds(changes: list[str]) -> None:
         (HEADER + f'{ADA},a,+2,"open,,,\n', "not valid CSV"),
         ("student;question;points\n", "line 1: expected the columns .*found 'student;question;points'; separate .*commas"),
         ("student,points\n", "line 1: expected the columns"),
-        ("student,question,grade\n", "line 1: expected the columns"),
+        ("student,question,point\n", "line 1: expected the columns .*; there is no column 'point'; did you mean 'points'"),
         (HEADER + f"{ADA},a,+2,{'w' * 5000},,,\n", "line 2, column comment: expected at most 4000 characters, found 5000"),
     ],
 )

@@ -304,7 +304,7 @@ def test_days_after_an_extension_in_minutes_follow_the_clock() -> None:
         ("", COLUMNS + "nothing"),
         (
             "student,day,reason\nx,1,r\n",
-            COLUMNS + "student, day, reason",
+            COLUMNS + "student, day, reason; there is no column 'day'; did you mean 'days'?",
         ),
         ("student,reason\nx,r\n", COLUMNS),
         ("student,days,days,reason\nx,1,1,r\n", COLUMNS),
@@ -313,7 +313,7 @@ def test_days_after_an_extension_in_minutes_follow_the_clock() -> None:
         ("student,days,reason\nZ,2,r\n", "line 2: Z is also in [[extensions]] of the policy"),
         ("student,days,reason\nx,two,r\n", "line 2: expected a whole number of days, found 'two'"),
         ("student,days,reason\nx,-1,r\n", "line 2: expected a whole number of days, found '-1'"),
-        ("student,minutes,reason\nx,10001,r\n", "line 2: minutes: Input should be less than or equal to 10000"),
+        ("student,minutes,reason\nx,10001,r\n", "line 2: minutes: expected a number less than or equal to 10000, found 10001"),
         ("student,days,reason\nx,,r\n", "line 2: expected exactly one of days, minutes and until, found none"),
         (
             "student,days,minutes,reason\nx,1,1,r\n",

@@ -99,8 +99,8 @@ def test_a_mistake_means_each_of_its_places(toy: Path) -> None:
             '"product"',
             ":5: product is a mistake of total, so no proof tries it on visible/test_spread (spread)",
         ),
-        ("[hidden]", "[hiden]", "hiden"),
-        ('["nothing_of_nothing"]', '"nothing_of_nothing"', "valid tuple"),
+        ("[hidden]", "[hiden]", "there is no key 'hiden' here; did you mean 'hidden'?"),
+        ('["nothing_of_nothing"]', '"nothing_of_nothing"', "expected a list, found 'nothing_of_nothing'"),
     ],
     ids=["check", "mistake", "question", "suite", "form"],
 )

@@ -142,7 +142,25 @@ SLIPS = {
         TOML,
         'task = "return the sum',
         'tsk = "return the sum',
-        f"{TOML}:10: there is no key 'tsk'",
+        f"{TOML}:10: there is no key 'tsk' here; did you mean 'task'?",
+    ),
+    "a limit that is not known": (
+        TOML,
+        None,
+        "\n[limits]\nsecond = 5\n",
+        f"{TOML}:29: there is no key 'second' here; did you mean 'seconds'?",
+    ),
+    "points of another suite": (
+        TOML,
+        "{ visible = 2, ",
+        "{ visibel = 2, ",
+        f"{TOML}:11: there is no key 'visibel' here; did you mean 'visible'?",
+    ),
+    "a limit that is no number": (
+        TOML,
+        None,
+        "\n[limits]\nseconds = -5\n",
+        f"{TOML}:29: limits.seconds: expected a number greater than 0, found -5",
     ),
     "invalid TOML": (TOML, 'title = "Total"', "title = Total", f"{TOML}:8: not valid TOML"),
     "points that do not add up": (
@@ -188,14 +206,26 @@ SLIPS = {
     "a survivor misspelled": (
         "solutions/toy/survivors.toml",
         None,
-        "[[survivor]]\nquestio = 1\n",
-        "solutions/toy/survivors.toml:0: ",
+        "[[survivor]]\nquestio = 1\nchange = 'a'\nreason = 'r'\nquestion = 'total'\nequivalent = true\n",
+        "solutions/toy/survivors.toml:0: entry 1: questio: there is no key 'questio' here; did you mean 'question'?",
     ),
     "survivors below another key": (
         "solutions/toy/survivors.toml",
         None,
         "[[survivors]]\nquestion = 'total'\n",
         "solutions/toy/survivors.toml:0: there is no key 'survivors'; each entry begins with [[survivor]]",
+    ),
+    "a survivor in single brackets": (
+        "solutions/toy/survivors.toml",
+        None,
+        "[survivor]\nquestion = 'total'\n",
+        "solutions/toy/survivors.toml:0: expected a list; write [[survivor]] in double brackets",
+    ),
+    "a suite misspelled": (
+        "solutions/toy/catches.toml",
+        None,
+        "[visibel]\ntest_three = []\n",
+        "solutions/toy/catches.toml:0: visibel: there is no key 'visibel' here; did you mean 'visible'?",
     ),
     "exceptions below another key": (
         "solutions/toy/collateral.toml",
