@@ -87,6 +87,7 @@ class Regrade:
         corrected: The checks that have changed since.
         added: New checks.
         removed: Checks that are gone.
+        pending: The entries without a result.
         failed: The entries with a result on which the grader failed now.
     """
 
@@ -104,6 +105,7 @@ class Regrade:
         self.corrected = sorted({check.partition("[")[0] for one in self.again.values() for check in one.again})
         self.added = sorted(job.checks.keys() - known) if known else []
         self.removed = sorted(known - job.checks.keys())
+        self.pending = [entry.id for entry in self.before.entries if entry.id not in earlier]
         self.failed: list[str] = []
         self.course = self.before.model_copy(
             update={
@@ -220,7 +222,12 @@ class Regrade:
                 by_check[name].count(_points(new) - _points(old))
         yield from (f"{name}: {moves}" for name, moves in by_check.items())
         yield from lines
-        yield from summarize_moves(len(self.again), whole)
+        if self.pending:
+            yield f"{len(self.pending)} not graded yet: {run.name_some(self.pending)}; the next run of `course` grades them"
+        if self.again:
+            yield from summarize_moves(len(self.again), whole)
+        else:
+            yield "no points move, because no submission has a result that could change"
 
 
 def summarize_moves(count: int, moves: Moves) -> Iterator[str]:

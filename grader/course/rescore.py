@@ -174,7 +174,7 @@ def describe_rescoring(found: Rescoring) -> Iterator[str]:
         yield f"{change.who} ({change.entry}): {_points(change.before)} -> {_points(change.after)}"
         yield from (f"    {line}" for line in change.why)
     if found.is_first and not changes:
-        yield f"{len(scores)} scores computed"
+        yield f"{sum(one.points is not None for one in scores)} of {len(scores)} scores computed"
     else:
         moves = [one.after - one.before for one in changes if one.before is not None and one.after is not None]
         parts = [f"{sum(move > 0 for move in moves)} rise", f"{sum(move < 0 for move in moves)} fall"] if moves else []
@@ -182,7 +182,7 @@ def describe_rescoring(found: Rescoring) -> Iterator[str]:
     for status in ("pending", "not final"):
         if waiting := [one.entry for one in scores if one.status == status]:
             some = ", ".join(waiting[:5]) + (", ..." if len(waiting) > 5 else "")
-            yield f"{len(waiting)} without points ({status}): {some}; run `course` again, then `regrade`"
+            yield f"{len(waiting)} without points ({status}): {some}; run `course` again"
     if anonymous := sum(is_without_canvas_id(found.course, one) for one in scores):
         yield (
             f"{CANVAS_BOOK} has no row for {anonymous} student{'s' * (anonymous != 1)}: "

@@ -950,11 +950,16 @@ def test_lines_for_a_terminal(folder: ResultsFolder) -> None:
         "    the policy changed",
         "    + submitted 1 day late; 10 % of the points off per day (-1.9)",
         "1 of 3 scores changed: 0 rise, 1 fall",
-        "1 without points (pending): submission_3; run `course` again, then `regrade`",
+        "1 without points (pending): submission_3; run `course` again",
         "the policy names students without a score: bbo@x.edu (do you mean bob@x.edu?); check the spelling. "
         "The id of a submission is valid only while that submission counts",
         f"wrote scores.json, gradebook.csv, gradescope.csv, canvas.csv, policy.toml to {folder.path}",
     ]
+
+
+def test_a_pending_score_is_not_computed(folder: ResultsFolder) -> None:
+    """Catches: "3 scores computed" of a class in which one has no points yet."""
+    assert next(iter(rescore.rescore_and_report(folder))) == "2 of 3 scores computed"
 
 
 def test_damaged_scores_are_said(folder: ResultsFolder) -> None:

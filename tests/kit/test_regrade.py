@@ -142,6 +142,23 @@ def test_a_removed_check_is_named_and_needs_a_proof(graded: Graded) -> None:
     assert graded.points == POINTS
 
 
+def test_a_class_without_results_moves_no_points(graded: Graded) -> None:
+    """Catches: "of 0 submissions, no points move", as if somebody had been looked at."""
+    shutil.rmtree(graded.out / "results")
+    said = graded.regrade()
+    assert "\n3 not graded yet: ann, bob, cleo; the next run of `course` grades them\n" in said
+    assert "\nno points move, because no submission has a result that could change\n" in said
+    assert "of 0 submissions" not in said
+
+
+def test_pending_submissions_are_named(graded: Graded) -> None:
+    """Catches: "of 2 submissions" in a class of three, without a word about the third."""
+    (path,) = (graded.out / "results").glob("bob.*")
+    path.unlink()
+    said = graded.regrade()
+    assert "\n1 not graded yet: bob; the next run of `course` grades them\nof 2 submissions, no points move\n" in said
+
+
 def test_stale_answers_are_refused_and_foretold(graded: Graded) -> None:
     """Catches: a correction whose right answers were never built, in a preview that shows nothing of it."""
     graded.correct()
