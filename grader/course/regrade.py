@@ -106,6 +106,8 @@ class Regrade:
         self.added = sorted(job.checks.keys() - known) if known else []
         self.removed = sorted(known - job.checks.keys())
         self.pending = [entry.id for entry in self.before.entries if entry.id not in earlier]
+        if self.changed:
+            run.require_consistent_checks(home, self.before.suites)
         self.failed: list[str] = []
         self.course = self.before.model_copy(
             update={

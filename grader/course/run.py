@@ -28,7 +28,7 @@ from grader.course.copies import copy_result, find_copies
 from grader.course.results import REPLACED, Course, ResultFingerprints, ResultsFolder, SubmissionResult
 from grader.course.worklist import WorklistEntry, find_unread_files, read_export
 from grader.judge.run import Grader, GradingOptions
-from grader.report.model import Cause, Report
+from grader.report.model import NOTES, Cause, Report
 from grader.report.text import sanitize
 from grader.sandbox.parsing import OwnParser
 from grader.sandbox.reply import ServerGone
@@ -201,6 +201,7 @@ def prepare_job(  # noqa: PLR0913 - the options of the command `course`
     before = results.course() if (folder / "course.json").is_file() and not keep else None
     changed = _find_changed_checks(home, results, before) if before else []
     if changed and not afresh:
+        require_consistent_checks(home, suites)  # otherwise `regrade`, which the message names, would refuse them
         raise UsageError(_explain_changed_checks(changed, folder))
     with OwnParser() as parser:
         submissions = {entry.id: hash_submission(home, export, entry, parser) for entry in entries}
@@ -229,8 +230,20 @@ def prepare_job(  # noqa: PLR0913 - the options of the command `course`
     return job
 
 
+def require_consistent_checks(home: AssignmentFiles, suites: tuple[str, ...]) -> None:
+    """Raise UsageError if the checks cannot be collected, or are worth other points than assignment.toml says."""
+    from grader.judge.checks import CollectedChecks  # it imports pytest
+
+    with Grader(home, suites):  # a new one forgets the modules of these checks before they were edited
+        errors = CollectedChecks(home, suites).errors
+    if errors:
+        raise UsageError(f"nothing was graded: {NOTES[Cause.SUITE]}: {'; '.join(errors)}")
+
+
 def _find_changed_checks(home: AssignmentFiles, results: ResultsFolder, before: Course) -> list[str]:
-    """Return the checks that are new, gone or different since the class was graded; changed hints alone change no check.
+    """Return the checks that are new, gone or different since the class was graded, the first two marked as such.
+
+    Changed hints alone change no check.
 
     Raises:
         UsageError: If it is a class of another assignment.
@@ -242,7 +255,8 @@ def _find_changed_checks(home: AssignmentFiles, results: ResultsFolder, before: 
     if fingerprints.hash_suite(home, before.suites) == before.suite or not (graded := results.read_checks(before)):
         return []
     now = fingerprints.hash_checks(home, before.suites)
-    return sorted(check for check in graded.keys() | now.keys() if graded.get(check) != now.get(check))
+    differ = sorted(check for check in graded.keys() | now.keys() if graded.get(check) != now.get(check))
+    return [check + (" (new)" if check not in graded else " (removed)" if check not in now else "") for check in differ]
 
 
 def _explain_changed_checks(changed: Sequence[str], folder: Path) -> str:

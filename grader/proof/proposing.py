@@ -41,6 +41,7 @@ class Observation:
         wrong: Whether a check received a wrong answer, which can be recognized in other code.
         settled: Whether neither a time limit nor a fault of the grader had a part in it.
         like: The known mistakes that show the same, and the groups of a class.
+        stopped: Why the grader could not finish; "" if it did.
     """
 
     shows: dict[str, Any]
@@ -48,6 +49,7 @@ class Observation:
     wrong: bool
     settled: bool
     like: frozenset[str] = frozenset()
+    stopped: str = ""
 
     def agrees(self, other: Observation) -> bool:
         """Return whether the same checks saw the same, except for rounding."""
@@ -171,6 +173,7 @@ def observe(
         frozenset(
             [one.id for one in known if shows(one.shows, failed.keys())] + [group.id for group in groups if does_it(group)]
         ),
+        trial.report.explain_stop(),
     )
 
 
@@ -228,6 +231,8 @@ def _require_passes(pool: TrialPool, home: AssignmentFiles, functions: Set[str])
     for function in sorted(functions):
         solution = Candidate("the solution", "", function, "", "", text, "")
         seen = pool.submit(observe, solution, (), ()).result()
+        if seen.stopped:
+            raise UsageError(seen.stopped)
         if seen.shows or not seen.settled:
             where = f" {', '.join(seen.shows)}" if seen.shows else ": a call runs into a limit"
             raise UsageError(f"the solution does not pass{where}; run `python -m grader build {home.assignment.name}`")

@@ -339,6 +339,14 @@ def test_a_solution_that_does_not_pass_proves_nothing(toy: Path, run: Propose) -
     assert "build toy" in said
 
 
+def test_checks_that_contradict_the_points_are_the_reason(toy: Path, run: Propose) -> None:
+    """Catches: "a call runs into a limit" of a check that was removed without its points."""
+    edit(toy, "tests/visible/test_toy.py", '@points(1, question="spread")', '@points(2, question="spread")')
+    code, said = run("propose")
+    assert code == 2
+    assert "error: The checks themselves must be corrected: spread: the visible checks are worth 2 points, " in said
+
+
 def test_names_depend_on_the_solution_alone(toy: Path) -> None:
     """Catches: a name that means another change after a mistake was accepted, or when one question is asked for."""
     home = AssignmentFiles(toy, "toy")

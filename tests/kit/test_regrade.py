@@ -83,13 +83,14 @@ class Graded:
         for case in ("three_values", "many_values"):
             self.edit(CHECKS, f'student.expect("{case}")', f'assert "{case}"')
 
-    def remove(self) -> None:
-        """Remove test_many and its point."""
+    def remove(self, points: bool = True) -> None:
+        """Remove test_many and, unless it is forgotten, its point."""
         path = self.root / CHECKS
         text, count = re.subn(r'@points\(1, question="total"\)\ndef test_many.*?\n\n\n', "", path.read_text(), flags=re.DOTALL)
         assert count == 1
         path.write_text(text, encoding="utf-8")
-        self.edit(TOML, "visible = 2", "visible = 1")
+        if points:
+            self.edit(TOML, "visible = 2", "visible = 1")
 
     def rules(self, name: str, text: str) -> str:
         (self.root / name).write_text(text, encoding="utf-8")
@@ -140,6 +141,17 @@ def test_a_removed_check_is_named_and_needs_a_proof(graded: Graded) -> None:
     said = graded.regrade("--apply", code=2)
     assert "visible/test_many changed, but the suite is still 1.0" in said
     assert graded.points == POINTS
+
+
+def test_points_that_stay_with_a_removed_check_are_the_one_reason(graded: Graded) -> None:
+    """Catches: three commands that refuse the same slip for three reasons, of which two are no help."""
+    graded.remove(points=False)
+    reason = "nothing was graded: The checks themselves must be corrected: total: the visible checks are worth 1 points, "
+    for said in (graded.grade(code=2), graded.regrade(code=2), graded.regrade("--apply", code=2)):
+        assert said == f"error: {reason}assignment.toml says 2\n"
+    graded.edit(TOML, "visible = 2", "visible = 1")
+    assert "checks have changed since the results in " in (said := graded.grade(code=2))
+    assert ": visible/test_many (removed). Run" in said
 
 
 def test_a_class_without_results_moves_no_points(graded: Graded) -> None:
