@@ -25,6 +25,7 @@ from grader.report.text import sanitize
 NAME = "adjustments.csv"  # in the folder of a class
 COLUMNS = ("student", "question", "points", "comment", "rubric", "request", "answer")
 REQUIRED = ("student", "question")
+EMPTY = tuple(f"({column})" for column in COLUMNS)  # what a cell says in a line to copy; left as it is, the cell is empty
 EXPECTED = f"a CSV file with the columns {','.join(COLUMNS)}, see docs/adjustments.md"
 MOST_FAULTS = 5  # that one message lists
 MOST_TEXT = 4_000  # characters of a comment, a request or an answer
@@ -173,7 +174,8 @@ def _read_header(cells: Sequence[str], where: str) -> list[str]:
 def _read_row(cells: dict[str, str], excess: int, line: int) -> QuestionAdjustment:
     if excess > 0:
         raise ValueError(f"expected {len(cells)} cells, found {len(cells) + excess}; put a text with commas in quotes")
-    return QuestionAdjustment.model_validate({"line": line} | cells)
+    filled = {column: "" if cell.strip() == f"({column})" else cell for column, cell in cells.items()}
+    return QuestionAdjustment.model_validate({"line": line} | filled)
 
 
 def _describe_fault(fault: Any, line: int) -> str:
@@ -223,14 +225,14 @@ def change_points(
             points = after
 
 
-def write_row(student: str, question: str, points: str = "", *texts: str) -> str:
-    """Return a line of the file.
+def write_row(student: str, question: str, *more: str) -> str:
+    """Return a line of the file, in which the other cells say their names.
 
     Args:
-        texts: Comment, rubric item, request and answer.
+        more: Points, comment, rubric item, request and answer, as far as they are known.
     """
     file = io.StringIO(newline="")
-    cells = [student, question, points, *texts]
+    cells = [student, question, *more]
     # Before Python 3.13, only the characters of its own line end make a writer put a cell in quotes.
-    csv.writer(file, lineterminator="\r\n").writerow([*cells, *[""] * (len(COLUMNS) - len(cells))])
+    csv.writer(file, lineterminator="\r\n").writerow([*cells, *EMPTY[len(cells) :]])
     return file.getvalue().removesuffix("\r\n")

@@ -192,6 +192,16 @@ def test_they_survive_and_are_named_as_the_cause(folder: ResultsFolder) -> None:
     (change,) = rescore.rescore(folder).changes
     assert (change.after, change.why[0]) == (Decimal(23), "its results changed")
     changes = rescore.rescore(folder, policy_file(folder, "out_of = 50\n")).changes
+def test_words_in_parentheses_are_empty_cells() -> None:
+    """Catches: "(rubric)" that a student reads, because it was left in a line copied from a staff page."""
+    line = write_row("submission_1", "a").replace("(comment)", "good")
+    assert line == "submission_1,a,(points),good,(rubric),(request),(answer)"
+    (row,) = rows(line)
+    assert (row.points, row.comment, row.rubric, row.request, row.answer) == (None, "good", "", "", "")
+    with pytest.raises(UsageError, match="line 2: expected points, a comment"):
+        rows(write_row("submission_1", "a"))
+
+
     assert {one.entry: (one.after, one.why[0]) for one in changes}["submission_1"] == (Decimal(46), "the policy changed")
     both = rescore.rescore(folder, policy_file(folder, ""), adjustments=by_hand(folder, "")).changes
     assert {one.entry: one.why[:2] for one in both}["submission_1"] == ("the policy changed", f"{NAME} changed")

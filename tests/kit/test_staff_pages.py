@@ -131,12 +131,13 @@ def test_the_lines_to_copy_can_be_read(tmp_path: Path) -> None:
     lines = [html.unescape(line) for line in re.findall(r"<textarea[^>]*>(.*?)</textarea>", staff, re.DOTALL)]
     told = [dict(zip(COLUMNS, cells, strict=True)) for cells in csv.reader(lines)]
     assert [(row["student"], row["question"], row["points"]) for row in told] == [
-        ("mine", "first", ""),
-        ("mine", "second", ""),
+        ("mine", "first", "(points)"),
+        ("mine", "second", "(points)"),
     ]
+    assert [row[name] for row in told for name in COLUMNS[3:]] == [f"({name})" for name in COLUMNS[3:]] * 2
     assert ",".join(COLUMNS) in staff
     assert re.findall(r"<label[^>]*>(.*?)</label>", staff) == ["first, 3/4", "second, 6/6"]
-    filled = "".join(f"{line[: -len(',,,,')]},better than that,,,\n" for line in lines)
+    filled = "".join(f"{line.replace('(comment)', 'better than that')}\n" for line in lines)
     rows = parse_adjustments(",".join(COLUMNS) + "\n" + filled, "adjustments.csv")
     assert [row.points for row in rows] == [None, None], "a comment alone freezes points that a corrected check may raise"
 
