@@ -113,6 +113,20 @@ class QuestionAdjustment(BaseModel):
         return bool(self.request and not self.answer)
 
 
+class AppliedChange(NamedTuple):
+    """What a row does to the points of its question.
+
+    Attributes:
+        row: The row.
+        points: The weighted points that it adds.
+        limit: Why it does not change the points as much as it says; "" if it does.
+    """
+
+    row: QuestionAdjustment
+    points: Fraction
+    limit: str
+
+
 def read_adjustments_text(path: Path) -> str:
     """Return the file's text, to the byte.
 
@@ -209,8 +223,8 @@ def require_known_questions(course: Course, adjustments: Iterable[QuestionAdjust
 
 def change_points(
     adjustments: Iterable[QuestionAdjustment], points: Fraction, most: Fraction, worth: Fraction
-) -> Iterator[tuple[QuestionAdjustment, Fraction]]:
-    """Yield each adjustment of one question that moves points, and by how much, in order; never below 0 or above `most`.
+) -> Iterator[AppliedChange]:
+    """Yield what each adjustment of one question does that has points, in order; never below 0 or above `most`.
 
     Args:
         points: The weighted points of the question.
@@ -220,8 +234,15 @@ def change_points(
     for one in adjustments:
         if one.points is not None:
             asked = Fraction(one.points.value) * (most / worth if worth else 0)
-            after = min(max(asked if one.points.absolute else points + asked, Fraction(0)), most)
-            yield one, after - points
+            wanted = asked if one.points.absolute else points + asked
+            after = min(max(wanted, Fraction(0)), most)
+            limit = ""
+            if not most:
+                limit = "no change, the question earns no points"
+            elif after != wanted:
+                bound = "the maximum" if after else "0"
+                limit = f"no change, already at {bound}" if after == points else f"capped at {bound}"
+            yield AppliedChange(one, after - points, limit)
             points = after
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
@@ -29,12 +29,14 @@ class Account:
         lines: The explanation of the score; the last line is the score.
         whose: The names of the students who read it.
         adjustments: What the staff wrote by hand.
+        limits: By line of adjustments.csv, why a row does not change the points as much as it says.
         members: The accounts of the students, where this one is for staff and those differ.
     """
 
     lines: Sequence[str] = ()
     whose: str = ""
     adjustments: Sequence[QuestionAdjustment] = ()
+    limits: Mapping[int, str] = field(default_factory=dict)
     members: Sequence[Account] = ()
 
 
@@ -57,7 +59,12 @@ def join_accounts(accounts: Sequence[Account]) -> Account:
         return first
     lines = [line for account in own for line in (f"For {account.whose}", *account.lines)]
     rows = {one.line: one for account in accounts for one in account.adjustments}
-    return Account([*lines, "one for each member of the group"], first.whose, [rows[line] for line in sorted(rows)], own)
+    limits = {
+        number: "; ".join(f"{account.limits[number]} for {account.whose}" for account in own if number in account.limits)
+        for number in sorted({number for account in own for number in account.limits})
+    }
+    rows_in_order = [rows[line] for line in sorted(rows)]
+    return Account([*lines, "one for each member of the group"], first.whose, rows_in_order, limits, own)
 
 
 def render(
@@ -109,6 +116,7 @@ def _render(
         "whose": sanitize(account.whose, MAX_WHO),
         "submitted": entry.created_at.strftime("%Y-%m-%d %H:%M %z") if entry and entry.created_at else "",
         "adjustments": account.adjustments,
+        "limits": account.limits,
         "adjusted": _adjust(report, account),
         "files": files,
         "places": {
@@ -140,7 +148,7 @@ def _change_question(question: QuestionResult, adjustments: Sequence[QuestionAdj
     if not own:
         return question
     points, most = Fraction(str(question.points)), Fraction(str(question.max_points))
-    points += sum(change for _, change in change_points(own, points, most, most))
+    points += sum(one.points for one in change_points(own, points, most, most))
     return question.model_copy(update={"points": float(points)})
 
 

@@ -189,10 +189,12 @@ def describe_rescoring(found: Rescoring) -> Iterator[str]:
             "the export is anonymous, so it has no ids of Canvas; "
             "turn anonymous grading off, export the submissions again, and run `course` on that export"
         )
+    rows = found.rules.parse_adjustments()
+    yield from _describe_limits(scores, rows)
     known = [name for one in scores for name in (one.student.email, one.student.sid) if name]
     unknown = {
         "the policy": find_unscored_students(found.course, scores, found.policy),
-        by_hand.NAME: find_unscored(found.course, scores, (row.student for row in found.rules.parse_adjustments())),
+        by_hand.NAME: find_unscored(found.course, scores, (row.student for row in rows)),
     }
     for what, students in unknown.items():
         if students:
@@ -201,6 +203,18 @@ def describe_rescoring(found: Rescoring) -> Iterator[str]:
                 f"{what} names students without a score: {named}; check the spelling. "
                 "The id of a submission is valid only while that submission counts"
             )
+
+
+def _describe_limits(scores: Sequence[Score], rows: Sequence[by_hand.QuestionAdjustment]) -> Iterator[str]:
+    """Yield the rows of adjustments that change points less than they say, and whose."""
+    whose: dict[tuple[int, str], list[str]] = {}
+    for one in scores:
+        for line, limit in one.limits.items():
+            whose.setdefault((line, limit), []).append(one.student.name or one.student.email or one.student.sid or one.entry)
+    of_line = {row.line: row for row in rows}
+    for (line, limit), names in sorted(whose.items()):
+        row = of_line[line]
+        yield f"{by_hand.NAME}, line {line} ({', '.join(names)}: {row.points} for {row.question}): {limit}"
 
 
 def read_scores(folder: ResultsFolder) -> ScoresFile | None:

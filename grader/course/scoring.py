@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
@@ -51,6 +51,7 @@ class Score(BaseModel):
         steps: From 0 to the points; each begins where the one before ended. Of several submissions of
             the student, the first ones say which counts.
         questions: Points by question, weighted and adjusted by hand, before anything else.
+        limits: By line of adjustments.csv, why a row does not change the points as much as it says.
         outcomes: How many checks had each outcome.
         days_late: Begun days after the student's own deadline; None where it is not known.
         seconds_late: Whole seconds after that deadline, without grace; None where they are not known.
@@ -64,6 +65,7 @@ class Score(BaseModel):
     max_points: Decimal | None = None
     steps: tuple[ScoreStep, ...] = ()
     questions: dict[str, Decimal] = {}
+    limits: dict[int, str] = {}
     outcomes: dict[str, int] = {}
     days_late: int | None = None
     seconds_late: int | None = None
@@ -257,6 +259,7 @@ def score_submission(
             "max_points": format_score(maximum),
             "steps": tuple(account.steps),
             "questions": {name: format_score(points) for name, points in account.questions.items()},
+            "limits": account.limits,
         }
     )
 
@@ -309,12 +312,14 @@ class _Account:
 
     Attributes:
         questions: The points of each question, weighted.
+        limits: See `Score`.
     """
 
     def __init__(self) -> None:
         self.points = Fraction(0)
         self.steps: list[ScoreStep] = []
         self.questions: dict[str, Fraction] = {}
+        self.limits: dict[int, str] = {}
 
     def to(self, points: Fraction, what: str, quiet: bool = False) -> None:
         """Set the points, and record the step.
@@ -401,7 +406,7 @@ def _work(account: _Account, report: Report, policy: Policy, adjustments: Sequen
             given = _sum(part.counts - part.got for part in regular if (part.name, part.fault) == (name, fault))
             what = "full marks for all" if fault.then == "full" else "does not count"
             account.to(account.points + given, f"{name}: {what}, because {fault.reason}")
-        changes = list(_by_hand(question, titles.get(question, question), regular or own, adjustments))
+        changes = _by_hand(account, question, titles.get(question, question), regular or own, adjustments)
         account.questions[question] += _sum(change for _, change in changes)
         if not regular:
             extra_by_hand += changes
@@ -464,13 +469,20 @@ def _curve(account: _Account, policy: Policy, maximum: Fraction, mean: Fraction)
 
 
 def _by_hand(
-    question: str, title: str, parts: Sequence[_Part], adjustments: Iterable[QuestionAdjustment]
-) -> Iterator[tuple[str, Fraction]]:
-    """Yield each adjustment of a question in words, and by how many weighted points it changes these parts of it."""
+    account: _Account, question: str, title: str, parts: Sequence[_Part], adjustments: Iterable[QuestionAdjustment]
+) -> list[tuple[str, Fraction]]:
+    """Return each adjustment of a question in words, and by how many weighted points it changes these parts of it.
+
+    The account notes which of them do less than they say.
+    """
     own = [one for one in adjustments if one.question == question]
     points, most = _sum(part.counts for part in parts), _sum(part.of for part in parts)
-    for one, change in change_points(own, points, most, _sum(part.worth for part in parts)):
-        yield f"{title}, by hand ({one.points}), because {one.reason}", change
+    changes = list(change_points(own, points, most, _sum(part.worth for part in parts)))
+    account.limits |= {one.row.line: one.limit for one in changes if one.limit}
+    return [
+        (f"{title}, by hand ({one.row.points}{one.limit and f': {one.limit}'}), because {one.row.reason}", one.points)
+        for one in changes
+    ]
 
 
 def _sum(numbers: Iterable[Fraction]) -> Fraction:
@@ -600,7 +612,7 @@ def _order(entry: str) -> tuple[int, str]:
 
 
 def _without_points(one: Score, status: Literal["pending", "not final"]) -> Score:
-    empty: dict[str, Any] = {"points": None, "max_points": None, "steps": (), "questions": {}}
+    empty: dict[str, Any] = {"points": None, "max_points": None, "steps": (), "questions": {}, "limits": {}}
     return one.model_copy(update={"status": status, **empty})
 
 

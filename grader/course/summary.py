@@ -128,16 +128,18 @@ def explain_scores(
     Students who submitted together share the page ENTRY, if it says the same for all. Otherwise each student has a page
     ENTRY~1, ENTRY~2, ... in the order of the entry's students, because reasons and comments are private.
     """
-    of = {(score.entry, identify_student(score.entry, score.student)): score.explanation() for score in scores}
+    of = {(score.entry, identify_student(score.entry, score.student)): score for score in scores}
     pages: dict[str, Account] = {}
     for entry in course.entries:
         students = entry.students or (Person(),)
         each = [
             Account(
-                lines=of.get((entry.id, identify_student(entry.id, student)), [OLDER]),
+                lines=score.explanation() if score else [OLDER],
                 adjustments=list_own_adjustments(adjustments, entry, student),
+                limits=score.limits if score else {},
             )
             for student in students
+            for score in [of.get((entry.id, identify_student(entry.id, student)))]
         ]
         if all(one == each[0] for one in each):
             pages[entry.id] = replace(each[0], whose=entry.who)

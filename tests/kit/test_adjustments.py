@@ -25,6 +25,7 @@ from grader.course.adjustments import (
     read_adjustments_text,
     write_row,
 )
+from grader.course.feedback import join_accounts, render
 from grader.course.results import ResultsFolder
 from grader.course.scoring import score_class, score_submission
 from grader.course.summary import explain_scores
@@ -37,6 +38,7 @@ pytestmark = pytest.mark.recorded
 INPUTS = {
     "test_the_page_shows_a_file_that_is_read": ("docs/adjustments.md",),
     "test_preview_of_nothing": ("command:regrade",),
+    "test_a_change_beyond_the_bounds_is_told": ("grader/course/*.html", "grader/report/*.html"),
     "test_the_commands": ("command:regrade", "tests/kit/toy/assignments/toy/*"),
 }
 HEADER = ",".join(COLUMNS) + "\n"
@@ -91,6 +93,46 @@ def test_the_student_reads_why() -> None:
         "Alpha: 5 of 10 points: +5, makes 5",
         "Alpha, by hand (set to 8), because R2: sign: +3, makes 8",
     ]
+
+
+@pytest.mark.parametrize(
+    ("change", "policy", "said"),
+    [
+        ("+9", "", "capped at the maximum"),
+        ("-9", "", "capped at 0"),
+        ("+2", '[[faulty]]\nquestion = "a"\nthen = "full"\nreason = "r"\n', "no change, already at the maximum"),
+        ("+2", "[weights.questions]\na = 0\n", "no change, the question earns no points"),
+        ("+2", "[weights.questions]\na = 3\n", ""),
+        ("=10", "", ""),
+    ],
+)
+def test_a_change_beyond_the_bounds_is_told(folder: ResultsFolder, change: str, policy: str, said: str) -> None:
+    """Catches: "+2 points" on the page of a student who gets none, and staff who are not told."""
+    text = f"\nada@x.edu,a,{change},good,,,\n"
+    told = list(rescore.rescore_and_report(folder, policy_file(folder, policy), adjustments=by_hand(folder, text)))
+    assert [line for line in told if "line 3" in line] == (
+        [f"{NAME}, line 3 (Ada Lovelace: {change} for a): {said}"] if said else []
+    )
+    whole, stored = folder.course(), rescore.read_scores(folder)
+    assert stored is not None
+    account = explain_scores(whole, stored.scores, stored.rules.parse_adjustments())["submission_1"]
+    graded_one = folder.of(whole)["submission_1"]
+    assert graded_one is not None
+    page = re.sub(r"<[^>]+>", "", render(graded_one, whole.assignment, account))
+    shown = "set to 10" if change == "=10" else change
+    assert f"Alpha, by hand ({shown}{said and f': {said}'}), because good" in page
+    assert f"a: {shown} points{said and f' ({said})'}\n" in page
+
+
+def test_limits_of_each_member_of_a_group() -> None:
+    """Catches: a row that is called useless on the staff page because it is for one member only."""
+    ada, bob = Person(name="Ada", email=ADA), Person(name="Bob", email="bob@x.edu")
+    text = rows("bob@x.edu,a,-4,w,,,\nsubmission_1,a,+4,w,,,\n")
+    whole = course(entry("submission_1", DUE, ada, bob))
+    scores = score_class(whole, {"submission_1": result("submission_1", graded())}, made(), text)
+    assert [one.limits for one in scores] == [{3: "no change, already at the maximum"}, {}]
+    joined = join_accounts(list(explain_scores(whole, scores, text).values()))
+    assert joined.limits == {3: "no change, already at the maximum for Ada"}
 
 
 @given(st.lists(st.sampled_from([*(f"+{n}" for n in range(12)), "-3", "=0", "=4.5", "=10"]), max_size=5))
@@ -150,6 +192,16 @@ def test_the_page_shows_a_file_that_is_read() -> None:
     assert [row.is_open for row in found] == [False, False, False, False, True]
 
 
+def test_words_in_parentheses_are_empty_cells() -> None:
+    """Catches: "(rubric)" that a student reads, because it was left in a line copied from a staff page."""
+    line = write_row("submission_1", "a").replace("(comment)", "good")
+    assert line == "submission_1,a,(points),good,(rubric),(request),(answer)"
+    (row,) = rows(line)
+    assert (row.points, row.comment, row.rubric, row.request, row.answer) == (None, "good", "", "", "")
+    with pytest.raises(UsageError, match="line 2: expected points, a comment"):
+        rows(write_row("submission_1", "a"))
+
+
 @given(st.lists(st.text(max_size=30), min_size=7, max_size=7))
 @settings(max_examples=examples(40), deadline=None)
 def test_a_written_row_is_one_row(cells: list[str]) -> None:
@@ -192,16 +244,6 @@ def test_they_survive_and_are_named_as_the_cause(folder: ResultsFolder) -> None:
     (change,) = rescore.rescore(folder).changes
     assert (change.after, change.why[0]) == (Decimal(23), "its results changed")
     changes = rescore.rescore(folder, policy_file(folder, "out_of = 50\n")).changes
-def test_words_in_parentheses_are_empty_cells() -> None:
-    """Catches: "(rubric)" that a student reads, because it was left in a line copied from a staff page."""
-    line = write_row("submission_1", "a").replace("(comment)", "good")
-    assert line == "submission_1,a,(points),good,(rubric),(request),(answer)"
-    (row,) = rows(line)
-    assert (row.points, row.comment, row.rubric, row.request, row.answer) == (None, "good", "", "", "")
-    with pytest.raises(UsageError, match="line 2: expected points, a comment"):
-        rows(write_row("submission_1", "a"))
-
-
     assert {one.entry: (one.after, one.why[0]) for one in changes}["submission_1"] == (Decimal(46), "the policy changed")
     both = rescore.rescore(folder, policy_file(folder, ""), adjustments=by_hand(folder, "")).changes
     assert {one.entry: one.why[:2] for one in both}["submission_1"] == ("the policy changed", f"{NAME} changed")
