@@ -15,6 +15,7 @@ from rich.console import Console
 
 from grader.answers import Case
 from grader.assignment import AssignmentFiles
+from grader.console import name_python
 from grader.desk import show as module
 from grader.desk.look import FailureInspection, find_failing_checks
 from grader.judge.compare import drop_large_arrays
@@ -276,6 +277,6 @@ def test_the_report_tells_of_both(replaced) -> None:
     command = [sys.executable, "grade.py", "policy_gradient", "--submission", str(path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     last = done.stdout.splitlines()[-1]
-    assert last.startswith(f"Look closer: python grade.py policy_gradient --submission {path} --show get_advantages ")
+    assert last.startswith(f"Look closer: {name_python()} grade.py policy_gradient --submission {path} --show get_advantages ")
     stub = subprocess.run(command[:3], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     assert "Look closer" not in stub.stdout
