@@ -10,10 +10,10 @@ from pathlib import Path
 from tests.kit.patience import PATIENCE
 
 
-def run_in_terminal(command: list[str], width: int, cwd: Path, **environment: str) -> list[str]:
-    """Return the lines that a program prints in a terminal of this many columns, without keyboard or colors.
+def run_in_terminal(command: list[str], width: int, cwd: Path, keys: str = "", **environment: str) -> list[str]:
+    """Return the lines that a program prints in a terminal of this many columns, without colors.
 
-    It must end by itself. The system must have pseudo-terminals.
+    It must end by itself. Its keys come from a pipe. The system must have pseudo-terminals.
     """
     import fcntl
     import pty
@@ -24,8 +24,11 @@ def run_in_terminal(command: list[str], width: int, cwd: Path, **environment: st
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_", "CI", "COLUMNS"))}
     kept |= {"TERM": "xterm", "NO_COLOR": "1", **environment}
-    with subprocess.Popen(command, cwd=cwd, env=kept, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave) as process:
+    with subprocess.Popen(command, cwd=cwd, env=kept, stdin=subprocess.PIPE, stdout=slave, stderr=slave) as process:
         os.close(slave)
+        assert process.stdin is not None
+        process.stdin.write(keys.encode())
+        process.stdin.close()
         said = b""
         with contextlib.suppress(OSError):  # Linux raises it when the program has ended
             while data := os.read(master, 1 << 16):

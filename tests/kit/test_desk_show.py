@@ -23,6 +23,7 @@ from grader.judge.student import Comparison, LastCall
 from grader.report.model import CheckResult, Outcome
 from grader.sandbox.wire import TensorArray
 from tests.kit.patience import PATIENCE
+from tests.kit.terminals import run_in_terminal
 
 pytestmark = pytest.mark.recorded
 
@@ -227,6 +228,18 @@ def test_end_to_end_wrong(replaced) -> None:
     assert "(-k several_episodes)" in text
     other = run("get_returns", replaced(get_returns="return rollout_buffer.rewards[:, None].float()"), "-k", "several")
     assert "case returns_several_episodes" in other
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals there")
+@pytest.mark.parametrize("width", [60, 80])
+def test_no_line_is_broken_by_the_terminal(replaced, width: int) -> None:
+    """Catches: tables and titles that are wider than the terminal, and a -k that is apart from its name."""
+    path = replaced(get_returns="return rollout_buffer.rewards[:, None].float()")
+    command = [sys.executable, "grade.py", "policy_gradient", "--show", "get_returns", "--submission", str(path)]
+    lines = run_in_terminal(command, width, ROOT)
+    assert max(map(len, lines)) <= width, "\n".join(lines)
+    assert "map: rows 0 to 21 from left to right" in "".join(lines)
+    assert sum("(-k default_discount)" in line for line in lines) == 1, "\n".join(lines)
 
 
 def test_end_to_end_right() -> None:
