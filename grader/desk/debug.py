@@ -176,11 +176,9 @@ def _introduce(seen: FailureInspection, path: Path, left: int, again: bool) -> N
     print_lines(console, f"\nStopping in {seen.question.function} in {path.name}{more}.{keys}", "bold")
     if not again:
         continue_to = "continue to the next failing case" if left else "continue to the end"
-        for keys in KEYS:
-            in_one = (
-                ["  {:<42}{}".format(*keys)] if console.soft_wrap or console.width >= WIDE else [f"  {key}" for key in keys]
-            )
-            print_lines(console, "\n".join(in_one).replace("{continue_to}", continue_to))
+        lines = "  {:<40}  {}" if console.soft_wrap or console.width >= WIDE else "  {}\n  {}"
+        for pair in KEYS:
+            print_lines(console, lines.format(*(key.format(continue_to=continue_to) for key in pair)))
         print_lines(console, "")
 
 
