@@ -5,9 +5,12 @@ Exit codes: 0 graded, 2 usage or missing file, 3 grader error or a report that i
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shlex
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -101,11 +104,38 @@ def _tell(error: object) -> None:
 
 
 def _lacks(error: ModuleNotFoundError) -> int:
+    print(f"error: {explain_missing_module(error)}", file=sys.stderr)
+    return USAGE
+
+
+def explain_missing_module(error: ModuleNotFoundError) -> str:
+    """Return what this Python lacks, and how to install it."""
     how = "run `make setup`, then use .venv/bin/python"
     if (ROOT / "requirements.txt").is_file():
-        how = "`python grade.py --check-install` says how to install what is missing"
-    print(f"error: {sys.executable} has no module {error.name!r}; {how}", file=sys.stderr)
-    return USAGE
+        how = f"`{name_python()} grade.py --check-install` says how to install what is missing"
+    return f"{sys.executable} has no module {error.name!r}; {how}"
+
+
+def name_python() -> str:
+    """Return the command that starts this Python in a shell: its name, if the shell finds this Python by it; or its path."""
+    for name in ("python", "python3"):
+        found = shutil.which(name)
+        if found and os.path.abspath(found) == os.path.abspath(sys.executable):
+            return name
+    return quote(shorten(Path(sys.executable)))
+
+
+def shorten(path: Path) -> str:
+    """Return a path relative to the current folder, if it is inside."""
+    for full in (Path(os.path.abspath(path)), path.parent.resolve() / path.name):  # a venv's Python is a link out of it
+        with contextlib.suppress(ValueError, OSError):
+            return str(full.relative_to(Path.cwd().resolve()))
+    return str(path)
+
+
+def quote(path: str) -> str:
+    """Return a path quoted for the shell of this system."""
+    return subprocess.list2cmdline([path]) if sys.platform == "win32" else shlex.quote(path)
 
 
 def print_line(text: str) -> None:

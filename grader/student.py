@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import shlex
-import subprocess
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -20,6 +19,8 @@ from grader.console import (
     ReportWriter,
     add_jobs,
     choose_jobs,
+    name_python,
+    quote,
     refuse_output,
     run_guarded,
 )
@@ -69,10 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.check_install:
         return _check_install()
     if sys.version_info < OLDEST_PYTHON:
-        python = ".".join(map(str, sys.version_info[:2]))
-        print(
-            f"error: Python {python} is too old; `python grade.py --check-install` says how to get a newer one", file=sys.stderr
-        )
+        python, how = ".".join(map(str, sys.version_info[:2])), f"{name_python()} grade.py --check-install"
+        print(f"error: Python {python} is too old; `{how}` says how to get a newer one", file=sys.stderr)
         return USAGE
     return run_guarded(lambda: _look_closer(options) if options.show or options.debug else _grade_student(options))
 
@@ -98,7 +97,8 @@ def _grade_student(options: argparse.Namespace) -> int:
     if options.watch and sys.stdin.isatty() and sys.stdout.isatty():
         return _watch(home, submission, questions, options)
     if options.watch:
-        print("--watch needs an interactive terminal; graded once instead", file=sys.stderr)
+        how = "; in Git Bash, write `winpty` before the command" if os.environ.get("MSYSTEM") else ""
+        print(f"--watch needs an interactive terminal; graded once instead{how}", file=sys.stderr)
     with ProgressLine() as progress:
         kept = ReportWriter(options.json, _for_student, progress.show)
         page = ReportWriter(options.html, _page_for_student, kept)
@@ -151,14 +151,9 @@ def _tell_closer(report: Report, home: AssignmentFiles, options: argparse.Namesp
     if first is None or first.outcome.value == "not started":
         return
     name = "" if home.folder == home.root else f" {home.assignment.name}"
-    path = f" --submission {_quote(str(options.submission))}" if options.submission else ""
-    command = f"python grade.py{name}{path} --show {first.id}"
+    path = f" --submission {quote(str(options.submission))}" if options.submission else ""
+    command = f"{name_python()} grade.py{name}{path} --show {first.id}"
     print(layout.fit_lines(f"Look closer: {command}  (or --debug {first.id}, step by step)", sys.stdout))
-
-
-def _quote(path: str) -> str:
-    """Return a path quoted for the shell of this system."""
-    return subprocess.list2cmdline([path]) if sys.platform == "win32" else shlex.quote(path)
 
 
 def _asked(words: Sequence[str]) -> tuple[AssignmentFiles, list[str]]:
@@ -178,7 +173,7 @@ def _asked(words: Sequence[str]) -> tuple[AssignmentFiles, list[str]]:
 def _look_closer(options: argparse.Namespace) -> int:
     """Show or debug one question of the submission; return the exit code."""
     from grader.assignment import UsageError
-    from grader.desk.look import NothingToInspect, find_failing_checks, make_console
+    from grader.desk.look import NothingToInspect, find_failing_checks, make_console, print_lines
 
     home, questions = _asked(options.words)
     used, name = ("--debug", options.debug) if options.debug else ("--show", options.show)
@@ -203,7 +198,7 @@ def _look_closer(options: argparse.Namespace) -> int:
 
             show_failure(looks)
     except NothingToInspect as nothing:
-        make_console().print(str(nothing), markup=False)
+        print_lines(make_console(), str(nothing))
         return GRADER_ERROR if nothing.fault else GRADED
     return GRADED
 

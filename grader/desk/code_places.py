@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from grader.assignment import Question
 
@@ -12,18 +12,24 @@ BLANK = "YOUR CODE HERE"  # marks each place that a student fills in; most stude
 Place = tuple[str, int]  # name and first line, as a code object has them
 
 
-def find_code_places(source: bytes, question: Question) -> set[Place]:
+def find_code_places(source: bytes, question: Question, others: Iterable[Question] = ()) -> set[Place]:
     """Return the code at which the student's part of a question can start; nothing if its name is not a function or class.
 
-    For a function, that is the function itself. For a class, it is the methods that the question's id names; or those with a
-    mark of a place to fill in; or, if the marks are gone, all methods but `__init__`.
+    For a function, that is the function itself. For a class, it is the methods that the question's id names. If it names none,
+    it is the marked ones (places to fill in) of those that no other question's id names. If none of these is marked, it is all
+    of these; without `__init__`, which is often given, if no mark is left in the class.
+
+    Args:
+        others: The other questions of the assignment.
     """
     methods = find_methods(source, question.function)
     words = question.id.split(".")
     named = {place for place in methods if place[0] in words}
+    taken = {word for other in others if other.function == question.function for word in other.id.split(".")[1:]}
+    free = {place: text for place, text in methods.items() if place[0] not in taken} if len(words) > 1 else methods
     marked = {place for place, text in methods.items() if BLANK in text}
-    others = {place for place in methods if place[0] != "__init__"}
-    return named or marked or others or set(methods)
+    left = {place for place in free if marked or place[0] != "__init__"}
+    return named or (marked & free.keys()) or left or set(methods)
 
 
 def find_methods(source: bytes, function: str) -> dict[Place, str]:

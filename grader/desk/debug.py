@@ -29,11 +29,13 @@ from grader.sandbox import wire, worker
 from grader.sandbox.reply import Reply
 from grader.submission import stage_submission
 
-KEYS = """\
-  n  next line                              s  step into a call
-  u  up to the caller, d down               l  list the code here
-  p NAME  print a value, or p NAME.shape    h  help
-  c  {continue_to}; Ctrl-C stops again      q  quit"""
+KEYS = (
+    ("n  next line", "s  step into a call"),
+    ("u  up to the caller, d down", "l  list the code here"),
+    ("p NAME  print a value, or p NAME.shape", "h  help"),
+    ("c  {continue_to}; Ctrl-C stops again", "q  quit"),
+)
+WIDE = 80  # columns that fit two keys in a line
 # Code that `n` and `s` step over: libraries, the kit, and the callers of the student's code.
 SKIPPED = ("torch", "torch.*", "numpy", "numpy.*", "contextlib", "bdb", "grader.*", "drivers")
 
@@ -71,7 +73,8 @@ def run_here(home: AssignmentFiles, seen: FailureInspection) -> None:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # SystemExit as well: the student's code may call exit()
-            print(f"{seen.question.function} did not return.\n{_describe(seen, 'raised', error, path)}")
+            text = f"{seen.question.function} did not return.\n{_describe(seen, 'raised', error, path)}"
+            print_lines(make_console(), text)
         else:
             _conclude(seen, facts)
 
@@ -105,7 +108,8 @@ def _debug(home: AssignmentFiles, seen: FailureInspection, debugger: Debugger, l
     if not hasattr(submitted, function):
         raise NothingToInspect(f"{seen.question.id}: {seen.check.message}")
     source = path.read_bytes()
-    places = find_code_places(source, seen.question)
+    others = [question for question in home.assignment.questions if question.id != seen.question.id]
+    places = find_code_places(source, seen.question, others)
     _introduce(seen, path, left, again=debugger.used)
     # Calls whose output is suppressed are usually preparation, but one of them may never end. And possibly only other code of
     # the class is called here, and none of the places to stop at.
@@ -125,12 +129,12 @@ def _debug(home: AssignmentFiles, seen: FailureInspection, debugger: Debugger, l
             return
         if isinstance(error, KeyboardInterrupt):
             raise
-        print(f"\n{function} did not return.\n{_describe(seen, 'raised', error, path)}")
+        print_lines(make_console(), f"\n{function} did not return.\n{_describe(seen, 'raised', error, path)}")
         debugger.look_back(error)
     else:
         if not debugger.left:
             if not debugger.arrived:
-                print(f"The driver {seen.tried.driver} did not call {function}.")
+                print_lines(make_console(), f"The driver {seen.tried.driver} did not call {function}.")
             _conclude(seen, facts)
 
 
@@ -171,23 +175,27 @@ def _introduce(seen: FailureInspection, path: Path, left: int, again: bool) -> N
     keys = "" if again else " Keys:"
     print_lines(console, f"\nStopping in {seen.question.function} in {path.name}{more}.{keys}", "bold")
     if not again:
-        print_lines(console, KEYS.format(continue_to="continue to the next failing case" if left else "continue to the end"))
+        continue_to = "continue to the next failing case" if left else "continue to the end"
+        lines = "  {:<40}  {}" if console.soft_wrap or console.width >= WIDE else "  {}\n  {}"
+        for pair in KEYS:
+            print_lines(console, lines.format(*(key.format(continue_to=continue_to) for key in pair)))
         print_lines(console, "")
 
 
 def _conclude(seen: FailureInspection, facts: Any) -> None:
     """Print the result of the call as the judge would read it."""
+    console = make_console()
     try:
         frame = wire.encode(facts)
         text, blob = wire.read_lengths(frame[: wire.HEADER.size])
         body = frame[wire.HEADER.size :]
         facts = wire.decode(body[:text], body[text : text + blob])
     except wire.ValueRefused as error:
-        print(f"\nThe grader cannot accept the returned value: {sanitize(str(error))}")
+        print_lines(console, f"\nThe grader cannot accept the returned value: {sanitize(str(error))}")
         return
-    print(f"\nWhat the grader sees of this call (driver {seen.tried.driver}):")
+    print_lines(console, f"\nWhat the grader sees of this call (driver {seen.tried.driver}):")
     for name, value in facts.items():
-        print(sanitize(f"    {name} = {format_value(value)}"))
+        print_lines(console, sanitize(f"    {name} = {format_value(value)}"))
 
 
 def _describe(seen: FailureInspection, status: str, error: BaseException, path: Path) -> str:
@@ -260,7 +268,8 @@ class Debugger(pdb.Pdb):
             return
         if sys.stdin.closed:  # exit() closes it
             return
-        print("\nStopped where it was raised: p NAME prints a value, u and d move along the call stack, q quits.", flush=True)
+        text = "\nStopped where it was raised: p NAME prints a value, u and d move along the call stack, q quits."
+        print_lines(make_console(), text)
         self.reset()
         with _interruptible():
             self.interaction(None, error.__traceback__)

@@ -9,16 +9,15 @@ import importlib.util
 import os
 import platform
 import re
-import shlex
-import shutil
-import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+
+from grader.console import name_python, quote, shorten
 
 PYTHONS = ((3, 10), (3, 13))
 DOWNLOADS = "https://www.python.org/downloads/"
@@ -30,7 +29,7 @@ class Finding:
     """One line of the result.
 
     Attributes:
-        lacks: What is missing: "python", "packages", "folder" or "" (nothing).
+        lacks: What is missing: "python", "packages", "processor", "folder" or "" (nothing).
     """
 
     text: str
@@ -45,7 +44,8 @@ def check_install(root: Path) -> tuple[list[str], bool]:
 
     The lines end with the commands that install what is missing.
     """
-    found = [_check_python(), *map(_check_requirement, _read_requirements(root)), *_check_folders(root), _name_isolation()]
+    packages = [*map(_check_requirement, _read_requirements(root))]
+    found = [_check_python(), *packages, *_check_processor(packages), *_check_folders(root), _name_isolation()]
     lacks = {finding.lacks for finding in found}
     lines = dict.fromkeys(map(str, found))  # requirements with and without extras are of one package
     return [*lines, *_say_what_to_do(root, lacks)], lacks == {""}
@@ -54,9 +54,19 @@ def check_install(root: Path) -> tuple[list[str], bool]:
 def _check_python() -> Finding:
     first, last = PYTHONS
     said = f"Python {platform.python_version()} ({sys.executable})"
-    if first <= sys.version_info[:2] <= last:
-        return Finding(said)
-    return Finding(f"{said}, and {first[0]}.{first[1]} to {last[0]}.{last[1]} is needed", "python")
+    if not first <= sys.version_info[:2] <= last:
+        return Finding(f"{said}, and {first[0]}.{first[1]} to {last[0]}.{last[1]} is needed", "python")
+    if sys.maxsize < 2**32:
+        return Finding(f"{said} has 32 bits, and PyTorch needs a Python of 64 bits", "python")
+    return Finding(said)
+
+
+def _check_processor(found: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield a finding if PyTorch is missing, as the other findings say, and pip has none for this processor."""
+    if sys.platform != "darwin" or platform.machine() != "x86_64":
+        return
+    if any(finding.lacks and finding.text.startswith("torch ") for finding in found):
+        yield Finding("this is a Python for Intel Macs, for which there is no PyTorch after 2.2", "processor")
 
 
 def _read_requirements(root: Path) -> Iterator[str]:
@@ -118,6 +128,10 @@ def _say_what_to_do(root: Path, lacks: set[str]) -> Iterator[str]:
     """Yield the commands that install what is missing, one per line, to be copied."""
     if "folder" in lacks:
         yield "\nUnpack the zip, or free some space, where you may write."
+    if "processor" in lacks:  # where no command helps
+        yield "\npip cannot install PyTorch into this Python. On a Mac with an Apple processor, install Python for Apple"
+        yield f"silicon from {DOWNLOADS}; an Intel Mac cannot grade here: use another computer."
+        return
     if not lacks & {"python", "packages"}:
         return
     if not (root / "requirements.txt").is_file():
@@ -125,9 +139,9 @@ def _say_what_to_do(root: Path, lacks: set[str]) -> Iterator[str]:
         yield "  make setup"
         return
     wanted = "{}.{}".format(*PYTHONS[1])
-    python, folder = _name_python(), ""
+    python, folder = name_python(), ""
     if "python" in lacks:
-        yield f"\nInstall Python {wanted} from {DOWNLOADS}. Then run:"
+        yield f"\nInstall Python {wanted}, 64-bit, from {DOWNLOADS}. Then run:"
         python, folder = f"py -{wanted}" if sys.platform == "win32" else f"python{wanted}", ".venv"
     elif _is_managed():
         yield "\nThis is the system's Python, and pip must not install into it. To create an environment of your own, run:"
@@ -139,32 +153,11 @@ def _say_what_to_do(root: Path, lacks: set[str]) -> Iterator[str]:
         python = str(Path(folder, "Scripts" if sys.platform == "win32" else "bin", "python"))
     elif importlib.util.find_spec("pip") is None:
         yield f"  {python} -m ensurepip"
-    yield f"  {python} -m pip install -r {_quote(_shorten(root / 'requirements.txt'))}"
+    yield f"  {python} -m pip install -r {quote(shorten(root / 'requirements.txt'))}"
     if folder:
-        yield f"and grade with it: {python} {_quote(_shorten(root / 'grade.py'))}"
+        yield f"and grade with it: {python} {quote(shorten(root / 'grade.py'))}"
 
 
 def _is_managed() -> bool:
     """Return whether this Python belongs to the system, and refuses `pip install` (PEP 668)."""
     return sys.prefix == sys.base_prefix and Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED").is_file()
-
-
-def _name_python() -> str:
-    """Return the command that starts this Python in a shell: its name, if the shell finds this Python by it."""
-    for name in ("python", "python3"):
-        found = shutil.which(name)
-        if found and os.path.abspath(found) == os.path.abspath(sys.executable):
-            return name
-    return _quote(sys.executable)
-
-
-def _shorten(path: Path) -> str:
-    """Return a path relative to the current folder, if it is inside."""
-    try:
-        return str(path.resolve().relative_to(Path.cwd().resolve()))
-    except (ValueError, OSError):
-        return str(path)
-
-
-def _quote(path: str) -> str:
-    return subprocess.list2cmdline([path]) if sys.platform == "win32" else shlex.quote(path)

@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from grader.console import explain_missing_module
+from grader.report import layout
+
 if TYPE_CHECKING:
     from grader.desk.visible import VisibleChecks
     from grader.report.model import CheckResult
@@ -31,6 +34,7 @@ Status = tuple[str, str, "str | tuple[str, dict[str, bool]]"]
 def pytest_configure(config: pytest.Config) -> None:
     """Register the plugin, only once, even if several conftest.py ask for it."""
     if not config.pluginmanager.has_plugin(NAME):
+        layout.make_legible(sys.__stdout__)  # pytest writes a line that cp1252 lacks a mark of as one long escape
         config.addinivalue_line("markers", "points(number, question): a check of a question, worth so many points")
         config.pluginmanager.register(VisiblePlugin(config), NAME)
 
@@ -64,6 +68,7 @@ class VisiblePlugin:
         suites: The visible checks of each assignment, by their file; None for a file without checks.
         results: The results of all checks so far, by file and id; with pytest-xdist, also those of other processes.
         told: For each message, the first check that failed with it.
+        width: The number of columns of the terminal; None if this is not a terminal.
     """
 
     def __init__(self, config: pytest.Config) -> None:
@@ -71,15 +76,18 @@ class VisiblePlugin:
         self.suites: dict[Path, VisibleChecks | None] = {}
         self.results: dict[Path, dict[str, CheckResult]] = {}
         self.told: dict[str, str] = {}
+        self.width: int | None = None
 
     def find_suite(self, path: Path) -> VisibleChecks | None:
         """Return the visible checks in this file, or None if it has none."""
         if path.parent.name != "visible":
             return None
         if path not in self.suites:
-            from grader.assignment import UsageError
-            from grader.desk.visible import VisibleChecks, find_assignment
-
+            try:
+                from grader.assignment import UsageError
+                from grader.desk.visible import VisibleChecks, find_assignment
+            except ModuleNotFoundError as error:
+                raise pytest.UsageError(explain_missing_module(error)) from error
             try:
                 home = find_assignment(path)
             except UsageError as error:
@@ -109,6 +117,9 @@ class VisiblePlugin:
         return report
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
+        reporter = self.config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None and reporter.isatty:  # asked now: while a test runs, pytest captures its output
+            self.width = self.config.get_terminal_writer().fullwidth
         for item in session.items:
             if suite := self.find_suite(item.path):
                 suite.asked.add(item.name)
@@ -143,6 +154,7 @@ class VisiblePlugin:
         first = self.told.setdefault(result.message, result.id)
         if first != result.id:
             text = f"{text.partition(chr(10))[0]}\n    as {first.rpartition('/')[2]}: {result.message.partition(chr(10))[0]}"
+        text = text if self.width is None else layout.wrap_lines(text, self.width)
         # VS Code recognizes a failure by this name; pytest's own --pdb would show nothing useful, and ignores BdbQuit.
         raise (bdb.BdbQuit if self._wants_debugger() else AssertionError)(text)
 
@@ -201,11 +213,12 @@ class VisiblePlugin:
             return report
         report.duration = result.seconds  # not the time of the whole question
         report.grader_result = str(item.path), result.model_dump_json()  # type: ignore[attr-defined]  # xdist passes it on
-        if report.failed and call.excinfo is not None:
+        suite = self.find_suite(item.path)
+        if report.failed and call.excinfo is not None and suite is not None:
             shown = report.longrepr = call.excinfo.getrepr(style="value")
             if shown.reprcrash is not None:
                 shown.reprcrash.path, shown.reprcrash.lineno = str(item.path), (item.location[1] or 0) + 1
-                shown.reprcrash.message = textwrap.shorten(result.message, MOST_CHARACTERS, placeholder=" ...")
+                shown.reprcrash.message = textwrap.shorten(suite.said(result), MOST_CHARACTERS, placeholder=" ...")
         elif report.skipped and isinstance(report.longrepr, tuple):
             # Without a line number, -rs shows the same reason only once.
             report.longrepr = (str(item.path), None, report.longrepr[2].removeprefix("Skipped: "))  # type: ignore[assignment]
@@ -231,7 +244,7 @@ class VisiblePlugin:
             suite = self.find_suite(path)
             if suite is None:
                 continue
-            from grader.report import layout, terminal
+            from grader.report import terminal
 
             report = suite.make_report(results.values())
             width = max(len(question.id) for question in report.questions)

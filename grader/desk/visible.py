@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.assignment import AssignmentFiles, UsageError
+from grader.console import explain_missing_module
 from grader.desk.look import FailureInspection
 from grader.judge.run import Grader, GradingOptions, PreparedSubmission
 from grader.judge.student import LastCall
@@ -90,10 +91,29 @@ class VisibleChecks:
         return FailureInspection(question, result, self._tried[result.id], file, self._source)
 
     def explain(self, result: CheckResult) -> str:
-        """Return the text of reports on a check that was not passed."""
+        """Return the text of reports on a check that was not passed.
+
+        What a function received is known for the first failure of a question alone, the only one that a report shows in full.
+        """
+        tried, said = self._tried.get(result.id), self.said(result)
+        if said != result.message and tried is not None and tried.received is None and self._knows_received(result.question):
+            function = self.home.assignment.question(result.question).function
+            alone = f"Run this check alone to see what {function} received: -k {terminal.make_selection_keyword(result)}"
+            result = result.model_copy(update={"message": f"{said}\n{alone}"})
         report = self.make_report([result])
         lines = [line for question in report.questions for line in terminal.explain_question(report, question)]
         return textwrap.dedent("\n".join(lines))
+
+    def said(self, result: CheckResult) -> str:
+        """Return how a check failed, without the values with which the function was called."""
+        tried = self._tried.get(result.id)
+        said = sanitize(tried.said) if tried else ""
+        return said if said and result.message.startswith(said) else result.message
+
+    def _knows_received(self, question: str) -> bool:
+        """Return whether a check of this question has shown what the function received."""
+        results = (check for check in self._results.values() if check.question == question and check.id in self._tried)
+        return any(self._tried[check.id].received is not None for check in results)
 
     def make_report(self, results: Iterable[CheckResult]) -> Report:
         """Return a report with only these checks."""
@@ -153,7 +173,7 @@ class VisibleChecks:
                     self._source = self._staged.path.read_bytes()
                 report = self._grader.grade(self._staged, options)
         except ModuleNotFoundError as error:
-            self._refused = f"{sys.executable} has no module {error.name!r}; run `pip install -r requirements.txt` with it"
+            self._refused = explain_missing_module(error)
         except (UsageError, SandboxFault, OSError) as error:
             self._refused = sanitize(str(error))
         else:

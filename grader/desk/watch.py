@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from grader.assignment import Assignment, AssignmentFiles, UsageError
 from grader.desk.keyboard import Keyboard
@@ -26,10 +25,7 @@ from grader.report.model import QuestionResult, Report
 from grader.report.text import sanitize
 from grader.submission import NOTEBOOK
 
-if TYPE_CHECKING:
-    pass
-
-SETTLED_MS = 20  # seconds after the last write: an editor may write a file several times per save
+SETTLED_MS = 20  # after the last write: an editor may write a file several times per save
 LOOK_SECONDS = 0.05  # between two looks at the keyboard
 
 
@@ -87,7 +83,12 @@ def _debug(home: AssignmentFiles, submission: Path, question: QuestionResult) ->
     name = [] if (home.root / "assignment.toml").is_file() else [home.assignment.name]
     script = str(home.root / "grade.py")
     print(flush=True)
-    subprocess.run([sys.executable, script, *name, "--debug", question.id, "--submission", str(submission)], check=False)
+    # Ctrl-C is for the debugger, but the terminal also sends it to this process. SIG_IGN would be inherited by the debugger.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        subprocess.run([sys.executable, script, *name, "--debug", question.id, "--submission", str(submission)], check=False)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class _Saves:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.assignment import AssignmentFiles
+from grader.console import name_python
 from grader.report import layout, screen, terminal
 from grader.report.model import Outcome, QuestionResult, Report
 
@@ -73,7 +74,8 @@ class WatchScreen:
         self._plain = not layout.has_controls(sys.stdout)
         self._console = Console(highlight=False, color_system=None if self._plain else "auto")
         self._submission = submission
-        self._command = "python grade.py" + ("" if (home.root / "assignment.toml").is_file() else f" {home.assignment.name}")
+        name = "" if (home.root / "assignment.toml").is_file() else f" {home.assignment.name}"
+        self._command = f"{name_python()} grade.py{name}"
         self._report: Report | None = None
         self._changed: frozenset[str] = frozenset()
         self._all = False  # show the next complete report in full

@@ -37,11 +37,13 @@ STAMP = (2020, 1, 1, 0, 0, 0)  # of zips that only programs unpack: fixed, so th
 
 README = """# {title}
 
-You need Python 3.10 to 3.13. Run this once, in this folder; it installs the small build of PyTorch, without CUDA:
+You need Python 3.10 to 3.13. On macOS and Linux, write `python3` where `python` stands below. Run the first command in this
+folder: it lists what is missing, and prints the commands that install it. For most, that is the second one; it installs
+the small build of PyTorch, without CUDA.
 
 ```
+python grade.py --check-install
 python -m pip install -r requirements.txt
-python grade.py --check-install         # lists what is still missing, and the commands that install it
 ```
 
 Fill in every place marked `YOUR CODE HERE` in {submission}, from top to bottom. Keep this running in a terminal: it
@@ -82,6 +84,7 @@ README_WIDTH = 100  # of its paragraphs
 PYTEST_INI = """\
 # For `pytest` and the test panels of editors. Add a folder here to let them find tests of your own.
 [pytest]
+minversion = 8.0
 testpaths = tests/visible
 pythonpath = .
 addopts = --import-mode=importlib
@@ -122,8 +125,8 @@ FOR_EDITORS = {
 
 NOTEBOOK = """\
 notebook.ipynb explains the method, and tries out each function as you write it. Open it in VS Code, or run
-`pip install notebook`, then `jupyter notebook`. After `%load_ext grader`, `%grade QUESTION` grades submitted.py as you
-saved it, or the functions that your cells define, and shows the result below the cell.
+`python -m pip install notebook`, then `python -m notebook`. After `%load_ext grader`, `%grade QUESTION` grades
+submitted.py as you saved it, or the functions that your cells define, and shows the result below the cell.
 
 """
 

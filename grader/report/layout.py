@@ -16,7 +16,7 @@ INDENT = 2  # of what goes on in a further line, where nothing says how far
 # A wrapped line continues below the text after this.
 HANGS = re.compile(r"(?P<indent> *)(?:[✓✗·~!-] |\| |expected +|got +|[\w.\[\]']{1,40} = )?")
 # Text that people copy: a command, the pattern of -k, a path.
-COMMAND = r"(?:\S*python\S* )?grade\.py(?: [^ (`]+)*|\S*python\S* -m pip(?: [^ (`]+)*|-k [^ )]+"
+COMMAND = r"(?:\S*python\S* )?grade\.py(?: [^ (`]+)*|\S*python\S* -m pip(?: [^ (`]+)*|\(?-k [^ )]+\)?"
 PIECES = re.compile(rf"(?P<whole>{COMMAND}|\S*[/\\]\S*)|\S+")
 LEGIBLE = "grader.legible"  # the name of the error handler below
 PLAIN = {

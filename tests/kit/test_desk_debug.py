@@ -20,6 +20,7 @@ import pytest
 from grader.assignment import Question, QuestionPoints
 from grader.desk.code_places import find_code_places
 from tests.kit.patience import PATIENCE
+from tests.kit.terminals import run_in_terminal
 
 pytestmark = pytest.mark.recorded
 
@@ -164,6 +165,29 @@ def test_an_endless_loop_can_be_interrupted(replaced, terminal) -> None:
     assert "grader/desk" not in window.until("(Pdb) ")
     window.send("q")
     assert window.end() == 0
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_line_is_broken_by_the_terminal(built_toy: Path, tmp_path: Path, width: int) -> None:
+    """Catches: text that goes on in column 0, such as the message of an exception, or keys of the debugger cut in two."""
+    root = Path(shutil.copytree(built_toy, tmp_path / "toy"))
+    path = root / "mine.py"
+    path.write_text(
+        "def total(values):\n    raise ValueError('one of many words ' * 9)\n\n\ndef spread(values, scale=1):\n    return 0\n"
+    )
+    command = [sys.executable, "-c", TOY, str(root), "--debug"]
+    for question, keys in (("total", "c\nc\nc\nq\n"), ("spread", "c\n")):
+        lines = run_in_terminal([*command, question, "--submission", str(path)], width, ROOT, keys)
+        own = [line for line in lines if "mine.py" not in line]
+        assert max(map(len, own)) <= width, "\n".join(lines)
+        assert "q  quit" in [line.strip() for line in lines] or width >= 80
+        if question == "total":
+            going_on = [line for line in lines if line.lstrip().startswith(("of many", "many words", "words", "one of"))]
+            assert going_on, "\n".join(lines)
+            assert all(line.startswith("  ") for line in going_on), "\n".join(lines)
+            assert "did not return" in "".join(lines)
+        else:
+            assert "What the grader sees of this call (driver spread):" in lines
 
 
 def test_q_leaves_without_a_traceback(toy) -> None:
@@ -493,6 +517,26 @@ def test_a_question_names_its_method(question: str, expected: set[tuple[str, int
     def b(self): pass
 """
     assert find_code_places(source.encode(), make_question(question)) == expected
+
+
+@pytest.mark.parametrize(
+    ("marks", "expected"),
+    [
+        (("__init__", "act", "test"), {("__init__", 2)}),
+        (("act", "test"), {("__init__", 2), ("plot", 8)}),
+        ((), {("plot", 8)}),
+    ],
+    ids=["all marks", "its own is gone", "all are gone"],
+)
+def test_a_mark_may_be_gone(marks: tuple[str, ...], expected: set[tuple[str, int]]) -> None:
+    """Catches: `Agent.networks` stops in `act`, which is another question's, once the mark in `__init__` is deleted."""
+    methods = [
+        f"    def {name}(self):\n        pass{'  # YOUR CODE HERE' if name in marks else ''}\n"
+        for name in ("__init__", "act", "test", "plot")
+    ]
+    source = "class f:\n" + "".join(methods)
+    others = [make_question("f.act"), make_question("f.test.greedy")]
+    assert find_code_places(source.encode(), make_question("f.networks"), others) == expected
 
 
 def make_question(name: str) -> Question:

@@ -19,8 +19,9 @@ import pytest
 from grader.assignment import AssignmentFiles
 from grader.desk import visible
 from grader.desk.pytest_plugin import is_debugger_attached
-from grader.packing.release import collect_student_files
+from grader.packing.release import FOR_EDITORS, collect_student_files
 from tests.kit.patience import PATIENCE
+from tests.kit.terminals import run_in_terminal
 
 pytestmark = pytest.mark.recorded
 
@@ -30,6 +31,12 @@ INPUTS = {
     "test_wherever_pytest_is_started": ("released:grader",),
     "test_pdb_stands_in_the_students_function": ("released:grader",),
     "test_a_breakpoint_in_the_students_file_is_hit": ("released:grader",),
+    "test_checks_of_a_real_assignment": (
+        "released:grader",
+        "grading:policy_gradient",
+        "assignments/policy_gradient/notebook.ipynb",
+        "utils.py",
+    ),
     "test_checks_of_this_repository": ("tests/visible/test_policy_gradient.py", "tests/views/*.py"),
 }
 
@@ -126,6 +133,54 @@ def test_a_failure_reads_as_in_the_report(run: Run, unpacked: Path) -> None:
     assert f"{SUITE}::test_both SKIPPED (not run: first total must pass)" in done.stdout
     assert "Fix first: total (Total)\nvisible checks: 1/4 points" in done.stdout
     assert done.returncode == 1
+
+
+def test_values_that_a_case_was_made_from_are_not_shown(run: Run) -> None:
+    """Only the first failure of a question is traced. The others must not show inputs that the function never received."""
+    done = run(WRONG)
+    assert "    total received (case three_values):\n      values = [1.5, -2, 4]" in done.stdout
+    assert ", got 17\n    Run this check alone to see what total received: -k many\n" in done.stdout
+    assert "was tried with" not in done.stdout
+    done = run(WRONG, "-k", "many")
+    assert "total received (case many_values):\n" in done.stdout
+    assert "Run this check alone" not in done.stdout
+
+
+def test_an_encoding_without_the_marks(run: Run) -> None:
+    """Catches: a summary on one line, in which pytest has replaced line breaks and marks by escapes, as for cp1252."""
+    done = run(WRONG, PYTHONIOENCODING="cp1252", PYTHONUTF8="0")
+    assert "\nx total  " in done.stdout
+    assert "\n+ spread " in done.stdout
+    assert "\\u2717" not in done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals there")
+def test_failures_are_wrapped_to_the_terminal(folder: Path) -> None:
+    """Catches: lines that the terminal breaks in column 0, because pytest prints a failure as it is."""
+    (folder / "submitted.py").write_text(f"def total(values):\n    raise ValueError('one of many words ' * 9){SPREAD}")
+    lines = run_in_terminal([sys.executable, "-m", "pytest", "--color=no", "-rN"], 60, folder)
+    failures = lines[next(number for number, line in enumerate(lines) if "= FAILURES =" in line) :]
+    assert max(map(len, failures)) <= 60, "\n".join(lines)
+    assert [line for line in failures if line.startswith("      ") and line.endswith("one of many")], "\n".join(lines)
+
+
+def test_a_missing_package_is_one_line(folder: Path) -> None:
+    """Catches: fifty lines of pytest's own code where a package is missing, which --check-install can install."""
+    script = "import sys, pytest; sys.modules['pydantic'] = None; sys.exit(pytest.main([]))"
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=PATIENCE)
+    said = done.stdout + done.stderr
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR, said
+    assert f"{sys.executable} has no module 'pydantic'; " in said
+    assert "Traceback" not in said
+    assert "INTERNALERROR" not in said
+
+
+def test_an_older_pytest_is_named(run: Run) -> None:
+    """Catches: a TypeError of a pytest that lacks what the plugin needs; pytest compares its own version with pytest.ini."""
+    done = run(None, "-o", "minversion=99.0")
+    assert "requires pytest-99.0" in done.stderr, "pytest reads the setting before the plugin"
+    assert "minversion = 8.0" in FOR_EDITORS["pytest.ini"]
 
 
 def test_hints_are_those_of_the_whole_question(run: Run) -> None:
@@ -256,6 +311,43 @@ def test_checks_of_this_repository() -> None:
     ]
     done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=PATIENCE)
     assert "2/53 tests collected" in done.stdout, done.stdout + done.stderr
+
+
+COUNTING = """
+import os, pathlib, sys
+
+servers, started = (os.path.join("sandbox", "server.py"), os.path.join("sandbox", "loop.py")), []
+
+def hear(event, details):
+    if event == "subprocess.Popen":
+        started.extend(word for word in map(str, details[1]) if word.endswith(servers))
+
+sys.addaudithook(hear)
+
+def pytest_unconfigure(config):
+    pathlib.Path(os.environ["SEEN"]).write_text(str(len(started)))
+"""
+
+
+def test_checks_of_a_real_assignment(tmp_path: Path) -> None:
+    """Catches: what the toy lacks, such as torch, views and support files; and a sandbox that starts anew for each question."""
+    folder = tmp_path / "policy_gradient"
+    for name, content in collect_student_files(AssignmentFiles(ROOT, "policy_gradient")).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    text = (ROOT / "solutions" / "policy_gradient" / "submitted.py").read_text(encoding="utf-8")
+    wrong = "\n\ndef get_value_net_loss(value_net, observation, returns, **kwargs):\n    return value_net(observation).mean()\n"
+    (folder / "submitted.py").write_text(text + wrong, encoding="utf-8")
+    (tmp_path / "counting.py").write_text(COUNTING)
+    more = {"PYTHONPATH": str(tmp_path), "SEEN": str(tmp_path / "seen.txt")}
+    command = [sys.executable, "-m", "pytest", "-p", "counting", "-k", "get_returns or get_value_net_loss"]
+    done = subprocess.run(command, cwd=folder, env=environment(**more), capture_output=True, text=True, timeout=PATIENCE)
+    assert "✓ get_returns            6/6  passed" in done.stdout, done.stdout + done.stderr
+    assert "3 failed, 7 passed, 43 deselected" in done.stdout
+    assert "get_value_net_loss received (case " in done.stdout
+    assert done.stdout.count("weights = ") == 1, "below what the function received, of the first failure alone"
+    assert done.stdout.count("Run this check alone to see what get_value_net_loss received: -k ") == 2
+    assert (tmp_path / "seen.txt").read_text() == "1"
 
 
 # How VS Code's adapter (vscode_pytest) listens: its hooks, without its pipe.

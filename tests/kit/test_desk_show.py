@@ -15,6 +15,7 @@ from rich.console import Console
 
 from grader.answers import Case
 from grader.assignment import AssignmentFiles
+from grader.console import name_python
 from grader.desk import show as module
 from grader.desk.look import FailureInspection, find_failing_checks
 from grader.judge.compare import drop_large_arrays
@@ -22,6 +23,7 @@ from grader.judge.student import Comparison, LastCall
 from grader.report.model import CheckResult, Outcome
 from grader.sandbox.wire import TensorArray
 from tests.kit.patience import PATIENCE
+from tests.kit.terminals import run_in_terminal
 
 pytestmark = pytest.mark.recorded
 
@@ -228,6 +230,18 @@ def test_end_to_end_wrong(replaced) -> None:
     assert "case returns_several_episodes" in other
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals there")
+@pytest.mark.parametrize("width", [60, 80])
+def test_no_line_is_broken_by_the_terminal(replaced, width: int) -> None:
+    """Catches: tables and titles that are wider than the terminal, and a -k that is apart from its name."""
+    path = replaced(get_returns="return rollout_buffer.rewards[:, None].float()")
+    command = [sys.executable, "grade.py", "policy_gradient", "--show", "get_returns", "--submission", str(path)]
+    lines = run_in_terminal(command, width, ROOT)
+    assert max(map(len, lines)) <= width, "\n".join(lines)
+    assert "map: rows 0 to 21 from left to right" in "".join(lines)
+    assert sum("(-k default_discount)" in line for line in lines) == 1, "\n".join(lines)
+
+
 def test_end_to_end_right() -> None:
     """Nothing wrong: the first case and its answer, and the news that they agree."""
     text = run("get_returns", SOLUTION)
@@ -276,6 +290,6 @@ def test_the_report_tells_of_both(replaced) -> None:
     command = [sys.executable, "grade.py", "policy_gradient", "--submission", str(path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     last = done.stdout.splitlines()[-1]
-    assert last.startswith(f"Look closer: python grade.py policy_gradient --submission {path} --show get_advantages ")
+    assert last.startswith(f"Look closer: {name_python()} grade.py policy_gradient --submission {path} --show get_advantages ")
     stub = subprocess.run(command[:3], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     assert "Look closer" not in stub.stdout

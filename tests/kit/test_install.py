@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from grader.console import name_python
 from grader.desk import install
 from grader.desk.install import check_install
 
@@ -22,6 +24,7 @@ pytestmark = pytest.mark.recorded
 INPUTS = {
     "*": (),
     "test_works_where_nothing_is_installed": ("grade.py", "pyproject.toml"),
+    "test_answers_within_a_second": ("grade.py", "pyproject.toml"),
     "test_an_older_python_can_say_that_it_is_too_old": ("grade.py", "pyproject.toml"),
 }
 WINDOWS = sys.platform == "win32"
@@ -129,8 +132,47 @@ def test_another_python_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     lines, complete = check_install(write(tmp_path))
     assert not complete
     assert "and 2.6 to 2.7 is needed" in lines[0]
-    assert "Install Python 2.7 from " in "".join(lines)
+    assert "Install Python 2.7, 64-bit, from " in "".join(lines)
     assert f"  {'py -2.7' if WINDOWS else 'python2.7'} -m venv .venv" in lines
+
+
+def test_an_intel_mac_is_not_sent_to_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a command that fails each time, because PyTorch 2.2 was the last one for Intel Macs."""
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    lines, complete = check_install(write(tmp_path, "numpy", "torch>=99"))
+    assert not complete
+    assert "MISSING this is a Python for Intel Macs, for which there is no PyTorch after 2.2" in lines
+    assert "pip install -r" not in "".join(lines)
+    assert "use another computer" in lines[-1]
+    assert check_install(write(tmp_path, "numpy", "torch"))[1], "there are other builds than those of pip"
+    monkeypatch.setattr(platform, "machine", lambda: "arm64")
+    assert "pip install -r" in check_install(write(tmp_path, "torch>=99"))[0][-1]
+
+
+def test_a_python_of_32_bits_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a command that fails each time, because there is no PyTorch for a Python of 32 bits."""
+    monkeypatch.setattr(sys, "maxsize", 2**31 - 1)
+    lines, complete = check_install(write(tmp_path, "numpy"))
+    assert not complete
+    assert "has 32 bits, and PyTorch needs a Python of 64 bits" in lines[0]
+    assert "64-bit, from https://www.python.org/downloads/. Then run:" in "".join(lines)
+
+
+def test_python_is_called_as_the_shell_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: `python`, which most Macs and Debian lack, in commands to be copied; and another Python than this one."""
+    ours, others = tmp_path / "ours", tmp_path / "others"
+    for path in (ours / "python3", others / "python"):
+        path.parent.mkdir()
+        path.with_suffix(".exe" if WINDOWS else "").touch(mode=0o755)
+    suffix = ".exe" if WINDOWS else ""
+    monkeypatch.setattr(sys, "executable", str(ours / f"python3{suffix}"))
+    monkeypatch.setenv("PATH", os.pathsep.join([str(others), str(ours)]))
+    assert name_python() == "python3"
+    monkeypatch.setenv("PATH", str(others))
+    assert name_python() == str(ours / f"python3{suffix}")
+    monkeypatch.chdir(tmp_path)
+    assert name_python() == str(Path("ours", f"python3{suffix}"))
 
 
 def runs(python: str) -> bool:
@@ -166,3 +208,14 @@ def test_works_where_nothing_is_installed() -> None:
     assert done.returncode == 2, done.stderr
     assert "torch is not installed" in done.stdout
     assert done.stdout.endswith("To install what is missing, run:\n  make setup\n")
+
+
+def test_answers_within_a_second() -> None:
+    """Catches: an import of torch, or a search through all packages, before the first line. Only CPU time is counted."""
+    script = (
+        "import atexit, runpy, sys, time; atexit.register(lambda: print(time.process_time(), file=sys.stderr)); "
+        "sys.argv[1:] = ['--check-install']; runpy.run_path('grade.py', run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    assert f"torch {metadata.version('torch')}" in done.stdout, done.stderr
+    assert float(done.stderr) < 1

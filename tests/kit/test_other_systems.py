@@ -8,17 +8,31 @@ import subprocess
 import sys
 import types
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
 import yaml
 
 from grader.assignment import AssignmentFiles, list_assignments
+from grader.console import quote
 from grader.desk import keyboard
+from grader.desk.magic import ENTRY
 from grader.packing.release import collect_student_files
+from grader.report.layout import wrap_lines
 from tests.kit.elsewhere import write_python
 from tests.kit.patience import PATIENCE
+from tests.kit.test_desk_pytest import WRONG, write_released
 
 INPUTS = {
+    "test_a_students_tools_need_nothing_of_linux": (
+        "grade.py",
+        "pyproject.toml",
+        "released:grader",
+        "tests/visible/conftest.py",
+        "tests/kit/elsewhere.py",
+    ),
+    "test_drive_letters": (),
+    "test_each_system_runs_its_files": (".github/workflows/tests.yml",),
     "test_grading_needs_nothing_of_linux": ("grade.py", "grading:policy_gradient", "tests/kit/elsewhere.py"),
     "test_names_fit_every_file_system": (
         "assignments/**",
@@ -70,6 +84,52 @@ def test_grading_needs_nothing_of_linux(elsewhere: str, replaced, tmp_path: Path
     assert f'--submission "{handed}" --show ' in shown, "quotes that cmd.exe takes"
 
 
+@LINUX
+@pytest.mark.recorded
+def test_a_students_tools_need_nothing_of_linux(elsewhere: str, built_toy: Path, tmp_path: Path) -> None:
+    """Catches: an import of fcntl, a fork or a signal in --show, in --debug, in plain pytest, or behind %grade."""
+    folder = tmp_path / "größe mit Leerzeichen" / "toy"
+    write_released(built_toy, tmp_path / "kit", folder, ("grader", "grade.py", "pyproject.toml"))
+    (folder / "submitted.py").write_bytes(WRONG.replace("\n", "\r\n").encode())
+    environment = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0", "PYTEST_ADDOPTS": ""}
+
+    def run(*arguments: str, keys: str = "", code: int = 0) -> str:
+        done = subprocess.run(
+            [elsewhere, *arguments], cwd=folder, env=environment, input=keys.encode(), capture_output=True, timeout=PATIENCE
+        )
+        assert (done.returncode, done.stderr) == (code, b""), done.stdout.decode("cp1252") + done.stderr.decode("cp1252")
+        return done.stdout.decode("cp1252").replace("\r\n", "\n")
+
+    shown = run("grade.py", "--show", "total")
+    assert "x 1.5 - 2 + 4 is 3.5. (failed; -k three)" in shown
+    assert [line for line in shown.splitlines() if line.strip().startswith("total ") and "3.5" in line and "17" in line]
+    stepped = run("grade.py", "--debug", "total", keys="n\nn\np first + 1\nq\n")
+    assert "(Pdb) 18" in stepped
+    tested = run("-m", "pytest", "-p", "no:cacheprovider", code=1)
+    assert "\nx total  " in tested
+    assert "2 failed, 1 passed, 1 skipped" in tested
+    command = [elsewhere, "-c", ENTRY, str(folder), str(folder), str(folder)]
+    with subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        print(json.dumps({"id": 1, "words": ["total"], "cells": []}), file=server.stdin, flush=True)
+        verdict = next(answer for answer in map(json.loads, server.stdout) if "text" in answer)
+        server.stdin.close()
+    assert server.returncode == 0
+    assert "total: expected 3.5, got 17" in verdict["text"]
+
+
+def test_drive_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a path with a drive and spaces that is quoted for another shell, or that a line break cuts in two."""
+    monkeypatch.setattr(sys, "platform", "win32")
+    path = quote(r"D:\My Work\submitted.py")
+    assert path == r'"D:\My Work\submitted.py"'
+    command = f"python grade.py --submission {path} --show total"
+    assert command in [line.strip() for line in wrap_lines(f"Look closer: {command}  (or --debug)", 60).split("\n")]
+    report = r"D:\a_long_name\another_long_name\report.html"
+    assert report in [line.strip() for line in wrap_lines(f"wrote {report}", 40).split("\n")]
+
+
 def test_names_fit_every_file_system() -> None:
     """Catches: two names that a Mac takes for one, a name that Windows refuses, a path that is too long below a home folder."""
     for name in list_assignments(ROOT):
@@ -97,26 +157,54 @@ def test_keys_of_windows(monkeypatch: pytest.MonkeyPatch) -> None:
             pass
 
 
-def files_for_other_systems() -> list[str]:
-    """Return the test files that the workflow runs on macOS and Windows."""
-    job = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"]["tests"]
-    files: list[str] = job["env"]["ELSEWHERE"].split()
-    return files
+def read_job() -> dict[str, Any]:
+    """Return the workflow's job that runs the tests."""
+    job: dict[str, Any] = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"]["tests"]
+    return job
 
 
 def test_workflow_names_what_is_there() -> None:
     """Catches: a test file that was renamed, a system or a Python that fell out of the matrix."""
-    job = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"]["tests"]
+    job = read_job()
     assert {name.partition("-")[0] for name in job["strategy"]["matrix"]["os"]} == {"ubuntu", "macos", "windows"}
     assert job["strategy"]["matrix"]["python"] == ["3.10", "3.11", "3.12", "3.13"]
-    assert len(files_for_other_systems()) > 5
-    for name in files_for_other_systems():
-        assert (ROOT / name).is_file(), name
+    for files in (job["env"]["ELSEWHERE"].split(), job["env"]["MACOS"].split()):
+        assert len(files) > 3
+        for name in files:
+            assert (ROOT / name).is_file(), name
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs bash")
+def test_each_system_runs_its_files() -> None:
+    """Catches: a Mac, which can fork and has terminals, that tests no watch mode, no debugger, no pytest and no notebook."""
+    job = read_job()
+    (script,) = [step["run"] for step in job["steps"] if step.get("name") == "Test"]
+    found = {}
+    for system in ("Linux", "macOS", "Windows"):
+        environment = {"PATH": os.environ["PATH"], "RUNNER_OS": system, **job["env"]}
+        command = ["bash", "-euc", f'python() {{ echo "$@"; }}\n{script}']
+        words = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+        found[system] = {word for word in words if word.startswith("tests/")}
+    assert found["Linux"] == {"tests/kit"}
+    assert found["Windows"] == set(job["env"]["ELSEWHERE"].split())
+    assert found["macOS"] - found["Windows"] >= {
+        f"tests/kit/{name}.py" for name in ("test_desk_debug", "test_desk_pytest", "test_magic", "test_watch")
+    }
 
 
 @LINUX
 def test_tests_for_other_systems_can_be_collected(elsewhere: str) -> None:
     """Catches: a conftest, a plugin or a test module that imports what only Linux has, so that nothing runs anywhere else."""
-    command = [elsewhere, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "--collect-only", *files_for_other_systems()]
+    command = [
+        elsewhere,
+        "-m",
+        "pytest",
+        "-q",
+        "-n0",
+        "-p",
+        "no:cacheprovider",
+        "--collect-only",
+        *read_job()["env"]["ELSEWHERE"].split(),
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

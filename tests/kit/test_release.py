@@ -97,6 +97,17 @@ def test_readme_is_one_screen(home: AssignmentFiles) -> None:
     assert len(lines) <= 50
     assert max(map(len, lines)) <= 110
     assert "(so num_workers=0)" in " ".join(lines)
+    first = next(line for line in lines if line.startswith("python"))
+    assert first == "python grade.py --check-install", "it needs no package, and prints the commands for this Python"
+    assert "`python3`" in " ".join(lines[: lines.index(first)]), "most Macs, Debian and Ubuntu have no `python`"
+
+
+def test_readme_installs_for_the_python_that_grades(home: AssignmentFiles) -> None:
+    """Catches: a bare `pip` or `jupyter`, which may belong to another Python."""
+    text = collect_student_files(home)["README.md"].decode()
+    assert text.count("pip install") == text.count("python -m pip install") == 2
+    assert "python -m notebook" in " ".join(text.split())
+    assert "jupyter" not in text
 
 
 def test_nothing_is_written_when_the_trial_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,6 +100,7 @@ def collect_rollouts(env, *rest, **more):
     env.reset()
     raise NotImplementedError("collect_rollouts: play")
 """
+LOOP = "\n\ndef get_value_net_loss(value_net, observation, returns, **kwargs):\n    while True:\n        pass\n"
 RIGHT = """
 
 def get_value_net_loss(value_net, observation, returns, **kwargs):
@@ -155,8 +156,7 @@ def test_a_session(desk: Desk, source: str, tmp_path: Path) -> None:
 
 def test_endless_loop_and_syntax_error(desk: Desk, source: str) -> None:
     """A save that never ends is left behind by the next; one that is no Python is told like any mistake, and costs nothing."""
-    loop = "\n\ndef get_value_net_loss(value_net, observation, returns, **kwargs):\n    while True:\n        pass\n"
-    desk.save(source + loop)
+    desk.save(source + LOOP)
     desk.until("grading get_value_net_loss")
     desk.save(source + RIGHT)
     assert "✓ get_value_net_loss: passed" in desk.until("s after the save")
@@ -166,7 +166,7 @@ def test_endless_loop_and_syntax_error(desk: Desk, source: str) -> None:
     desk.save(source + RIGHT + "\ndef half(:\n")
     assert "your file is not valid Python" in desk.until("Nothing could be graded, for one reason")
     desk.until(READY)
-    desk.save(source + loop)
+    desk.save(source + LOOP)
     desk.until("get_value_net_loss: Value loss (timeout)")
     desk.until("stopped after 5 seconds")
     desk.press("q")
@@ -185,6 +185,26 @@ def test_debugger_and_back(desk: Desk) -> None:
     desk.until(READY)
     desk.press("q")
     assert desk.ended() == 0
+
+
+def test_ctrl_c_in_the_debugger_reaches_the_debugger_alone(tmp_path: Path, source: str) -> None:
+    """Catches: Ctrl-C, which the debugger names to stop in a loop, ends watch mode as well, and the debugger with it."""
+    path = tmp_path / "submitted.py"
+    path.write_text(source + LOOP)
+    desk = Desk(path, "get_value_net_loss")
+    desk.until(READY)
+    desk.press("d")
+    desk.until("(Pdb) ")
+    desk.press("c\n")
+    time.sleep(1)
+    desk.press("\x03")
+    desk.until("(Pdb) ")
+    desk.press("p 40 + 2\n")
+    desk.until("42")
+    desk.press("q\n")
+    desk.until(READY)
+    desk.press("\x03")
+    assert desk.ended() == 130, "after the debugger, Ctrl-C ends watch mode again"
 
 
 def test_file_goes_and_comes(desk: Desk, source: str) -> None:
@@ -281,9 +301,17 @@ def test_the_page_follows_every_save(tmp_path: Path, home, source: str) -> None:
 
 
 def test_without_a_terminal(tmp_path: Path) -> None:
-    """In a pipe there are no keys: it says so, and grades once."""
+    """In a pipe there are no keys: it says so, and grades once. Git Bash is a pipe, unless winpty makes a terminal of it."""
     command = [sys.executable, "grade.py", "policy_gradient", "get_returns", "--watch"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "MSYSTEM": "MINGW64"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        stdin=subprocess.DEVNULL,
+    )
     assert done.returncode == 0
-    assert "--watch needs an interactive terminal" in done.stderr
+    assert done.stderr.endswith("graded once instead; in Git Bash, write `winpty` before the command\n")
     assert "0/6 points" in done.stdout
