@@ -397,7 +397,10 @@ def test_a_notebook_that_was_made_for_it(session: Session, tmp_path: Path) -> No
     alone = Session(tmp_path, path="")
     try:
         assert not alone.run(texts[0]).error
-        assert alone.run(texts[2]).printed == "to grade it: python grade.py total\n"
+        assert "run `python grade.py total`" in alone.run(texts[2]).printed
+        cell = alone.run("%%grade total\nprint(40 + 2)")
+        assert cell.error == ""
+        assert re.match(r"42\nnot graded: .*`python grade.py total`\n", cell.printed)
     finally:
         alone.end()
 
