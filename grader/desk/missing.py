@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from pathlib import Path
 
 
-def find_missing(printed: str) -> str | None:
-    """Return the module that Python did not find, if this is why a process ended.
-
-    Args:
-        printed: What the process printed to stderr.
-    """
-    last = re.search(r"^ModuleNotFoundError: No module named '([\w.]+)'\s*\Z", printed, re.MULTILINE)
-    return last and last[1]
-
-
-def explain_missing(root: Path, module: str) -> str:
+def explain_missing(root: str, module: str | None) -> str:
     """Return a line that names the missing module, this Python, and a command that installs the module for it.
 
     Args:
         root: The kit's repository, or the folder that a student has unzipped.
     """
-    path = root / "requirements.txt"
+    path = Path(root, "requirements.txt")
     how = "run `make setup`, and choose the Python in .venv as the notebook's kernel"
     if path.is_file():
         name = path.name if os.path.samefile(root, os.getcwd()) else str(path)

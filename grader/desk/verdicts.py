@@ -309,7 +309,7 @@ def main(root: str, folder: str) -> None:
             except UsageError as error:
                 send(text=sanitize(str(error)))
             except ModuleNotFoundError as error:
-                send(text=explain_missing(Path(root), error.name or "?"))
+                send(text=explain_missing(root, error.name))
             except Exception as error:  # the next request may succeed
                 send(text=sanitize(f"The grader failed, not your code: {type(error).__name__}: {error}"))
     finally:
