@@ -344,7 +344,8 @@ class TestBuiltNotebook:
         """Catches: a section in which a function is written, and a last cell that does not say whether it is right."""
         home = AssignmentFiles(ROOT, name)
         questions = [question for question in home.assignment.questions if question.points.visible]
-        without, graded_above = {}, set()
+        without: dict[str, set[str]] = {}
+        graded_above: set[str] = set()
         for cells in read_sections(nbformat.read(home.notebook, as_version=4)):
             texts = [cell.source for cell in cells if not cell.source.startswith("%grade")]
             words = {word for cell in cells if cell.source.startswith("%grade") for word in cell.source.split()[1:]}
