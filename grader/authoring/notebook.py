@@ -15,9 +15,12 @@ LOADING = """\
 try:
     %load_ext grader
 except ModuleNotFoundError:  # this notebook without the folder `grader` beside it
-    get_ipython().register_magic_function(
-        lambda line: print(f"to grade it: python grade.py {line}"), magic_name="grade"
-    )"""
+    def _grade(line, cell=None):
+        if cell is not None:
+            get_ipython().run_cell(cell)
+        print(f"not graded: no grader here; where it is, run `python grade.py {line}`")
+
+    get_ipython().register_magic_function(_grade, magic_kind="line_cell", magic_name="grade")"""
 
 
 def make_notebook(source: str, questions: Sequence[Question] = ()) -> str:

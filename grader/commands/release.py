@@ -12,6 +12,8 @@ from grader.console import GRADED, add_output, refuse_file
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_output(parser, "NAME.zip")
+    about = "where students will find the zip: the notebook in it then works in Google Colab, and is also written to DIR"
+    parser.add_argument("--url", default="", help=about)
 
 
 def run(root: Path, options: argparse.Namespace) -> int:
@@ -20,6 +22,6 @@ def run(root: Path, options: argparse.Namespace) -> int:
 
     refuse_file(options.output)
     require_proven(root, options)
-    for line in release(root, options.name, options.output, options.draft):
+    for line in release(root, options.name, options.output, options.draft, options.url):
         print(line, flush=True)
     return GRADED

@@ -28,7 +28,18 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.display import DisplayHandle, display
 
 ROOT = Path(__file__).resolve().parents[2]
-ENTRY = "import sys; sys.path.insert(0, sys.argv[1]); from grader.desk.verdicts import main; main(*sys.argv[2:])"
+LACKS = 2  # exit code of a child that lacks a package
+ENTRY = f"""
+import sys
+sys.path.insert(0, sys.argv[1])
+try:
+    from grader.desk.verdicts import main
+except ModuleNotFoundError as error:
+    from grader.desk.missing import explain_missing
+    print(explain_missing(sys.argv[2], error.name), file=sys.stderr)
+    sys.exit({LACKS})
+main(*sys.argv[2:])
+"""
 LOOK_SECONDS = 0.05  # between two looks for an answer, so that an interruption is noticed on each system
 QUIET_SECONDS = 1.0  # without a line on how far it is
 MAX_ERROR = 2000  # characters of what a child printed before it ended
@@ -107,6 +118,8 @@ class Child:
         self._process.wait()
         self._errors.seek(0)
         said = self._errors.read().decode("utf-8", "replace").strip()[-MAX_ERROR:]
+        if self._process.returncode == LACKS:
+            return said
         return f"The grader ended (exit code {self._process.returncode}); grade again to restart it.\n{said}".strip()
 
 

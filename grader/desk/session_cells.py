@@ -6,15 +6,18 @@ Only their text is searched. The sandbox decides whether it is Python, and what 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grader.assignment import Question, UsageError
 from grader.judge.origin import NotebookOrigin
 from grader.judge.run import PreparedSubmission
+from grader.sandbox.definitions import hash_definition
 
 CELL = re.compile(r"cell (\d+)(?: \(In \[\d+\]\))?")
+# A function or class at the left margin, with its body: up to the next line there that continues nothing.
+DEFINITION = re.compile(r"^(?:async\s+def|def|class)\s+(?P<name>\w+)\b.*(?:\n(?:[ \t#)\]].*)?)*", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,26 @@ def find_bare_methods(cells: Sequence[tuple[int, str]], asked: Iterable[Question
                 f"In [{number}] defines {method} outside a class, so it was not graded: define the whole class {owner} there."
             ]
     return []
+
+
+def find_redefined(cells: Iterable[tuple[int, str]], helpers: Mapping[str, str], file: str) -> list[str]:
+    """Return remarks on cells that define a helper of the saved file otherwise, where the file alone is graded.
+
+    Args:
+        cells: Number and source of each cell, in order.
+        helpers: The fingerprint of each function and class in the file that no question is about.
+        file: The name of the saved file.
+    """
+    last: dict[str, tuple[int, str]] = {}
+    for number, text in cells:
+        for match in DEFINITION.finditer(text):
+            last[match["name"]] = number, hash_definition(match[0].splitlines())
+    return [
+        f"In [{last[name][0]}] redefines {name}, but the one in {file} was graded: change it there and save, or define in a "
+        "cell also the function that the question is about."
+        for name, mark in helpers.items()
+        if name in last and last[name][1] != mark
+    ]
 
 
 def name_cells(staged: PreparedSubmission, numbers: list[int | None], file: str) -> PreparedSubmission:

@@ -25,7 +25,8 @@ from typing import Any
 
 from grader.assignment import AssignmentFiles, Question, UsageError, list_assignments
 from grader.desk.asked import find_questions
-from grader.desk.session_cells import find_bare_methods, name_cells, refuse_subclasses
+from grader.desk.missing import explain_missing
+from grader.desk.session_cells import find_bare_methods, find_redefined, name_cells, refuse_subclasses
 from grader.judge.run import Grader, GradingOptions, PreparedSubmission, select_questions
 from grader.report import layout, page, terminal
 from grader.report.model import Outcome, Report
@@ -158,7 +159,9 @@ class VerdictServer:
                     f"no cell that you ran defines any of {', '.join(functions)}, and there is no {file.name} in "
                     f"{self._folder}; run the cell that defines the function, then grade it"
                 )
-            return grader.take(file), [_name_file(file), *find_bare_methods(cells, asked)]
+            saved = grader.take(file)
+            helpers = {name: mark for name, mark in saved.fingerprints.items() if name not in functions}
+            return saved, [_name_file(file), *find_bare_methods(cells, asked), *find_redefined(cells, helpers, file.name)]
         refuse_subclasses(cells, functions, file.name)
         numbers: list[int | None] = [number for number, _ in cells]
         texts = [text for _, text in cells]
@@ -176,8 +179,8 @@ class VerdictServer:
         rest = f"the rest from {file.name}" if there else "the rest from other cells"
         sources = [f"Graded: {', '.join([*said, rest])}." if said or not there else _name_file(file)]
         sources += find_bare_methods(cells, asked)
-        helpers = sorted(staged.fingerprints.keys() - {*functions})
-        differs = [name for name in (*own, *helpers) if saved_own.get(name) != staged.fingerprints.get(name)]
+        others = sorted(staged.fingerprints.keys() - {*functions})
+        differs = [name for name in (*own, *others) if saved_own.get(name) != staged.fingerprints.get(name)]
         if there and differs:
             sources.append(
                 f"The graded code of {', '.join(differs)} is not in {file.name}. Copy the cells there before you submit "
@@ -306,8 +309,7 @@ def main(root: str, folder: str) -> None:
             except UsageError as error:
                 send(text=sanitize(str(error)))
             except ModuleNotFoundError as error:
-                how = f"{sys.executable} has no module {error.name!r}"
-                send(text=f"{how}; run `pip install -r requirements.txt` with this Python, then restart the kernel")
+                send(text=explain_missing(root, error.name))
             except Exception as error:  # the next request may succeed
                 send(text=sanitize(f"The grader failed, not your code: {type(error).__name__}: {error}"))
     finally:

@@ -19,6 +19,7 @@ from typing import Any
 
 from grader import answers
 from grader.assignment import OVERVIEW, Assignment, AssignmentFiles, UsageError
+from grader.packing.colab import NOTEBOOK_FILE, add_first_cell, extract_notebook
 from grader.packing.requirements import imports_package, render_requirements
 
 if sys.version_info >= (3, 11):
@@ -140,7 +141,7 @@ def open_for_packing(root: Path, name: str, draft: bool) -> AssignmentFiles:
     return home
 
 
-def release(root: Path, name: str, folder: Path, draft: bool = False) -> Iterator[str]:
+def release(root: Path, name: str, folder: Path, draft: bool = False, url: str = "") -> Iterator[str]:
     """Write `folder/NAME.zip`, in which the student's folder is called NAME; yield what was checked and written, line by line.
 
     Before it is written, it is unpacked in a new folder and graded there by its own grade.py,
@@ -148,23 +149,28 @@ def release(root: Path, name: str, folder: Path, draft: bool = False) -> Iterato
 
     Args:
         draft: Whether the suite is not proven; the title then says so.
+        url: Where students will find the zip. Its notebook then fetches it in Colab, and is also written next to it.
 
     Raises:
         UsageError: If stub or solution gets other points; nothing is written.
     """
     home = open_for_packing(root, name, draft)
-    data, count = make_student_zip(home)
+    data, count = make_student_zip(home, url)
     yield from _try_out(home, data)
     yield write_zip(folder / f"{name}.zip", data, count)
+    if url:
+        yield extract_notebook(data, folder, name)
 
 
-def make_student_zip(home: AssignmentFiles) -> tuple[bytes, int]:
+def make_student_zip(home: AssignmentFiles, url: str = "") -> tuple[bytes, int]:
     """Return the student's folder as a zip, and the number of its files.
 
     They are in a folder with the assignment's name, so that they are not mixed with other files when unpacked. Their date is
     today's, or that of SOURCE_DATE_EPOCH.
     """
     content = collect_student_files(home)
+    if url:
+        content[NOTEBOOK_FILE] = add_first_cell(content, home.assignment, url)
     day = time.localtime(int(os.environ.get("SOURCE_DATE_EPOCH") or time.time()))
     named = {f"{home.assignment.name}/{path}": text for path, text in content.items()}
     return make_zip(named, stamp=(*day[:3], 0, 0, 0)), len(content)
@@ -177,7 +183,7 @@ def collect_student_files(home: AssignmentFiles) -> dict[str, bytes]:
     content["README.md"] = _readme(home).encode()
     content["requirements.txt"] = render_requirements(home, desk=True).encode()
     if home.notebook.is_file():
-        content["notebook.ipynb"] = home.notebook.read_bytes()
+        content[NOTEBOOK_FILE] = home.notebook.read_bytes()
     content |= _collect_grader(home.root, "desk")
     content |= {name: text.encode() for name, text in FOR_EDITORS.items()}
     content["tests/visible/conftest.py"] = CONFTEST.read_bytes()

@@ -41,7 +41,6 @@
 # %load_ext grader
 # %autoreload 2
 
-import functools
 import os
 
 import matplotlib.pyplot as plt
@@ -468,26 +467,86 @@ climb("vanilla with returns", submitted.get_vanilla_policy_gradient_loss, with_c
 # The next cell only defines functions that all experiments use. `train` makes one run. `experiment`
 # makes one run per seed. It draws the mean over seeds as a line, and the range from the worst to
 # the best seed as a band. Then it tests every policy in 100 rollouts. A rollout is a success if the
-# agent is on the target before its last action. The last picture shows the rollouts of the seed with the median success.
+# agent is on the target before its last action. The last picture shows the rollouts of the seed with
+# the median success.
+#
+# `Health` measures whether the training is healthy, on each collection. All but the explained
+# variance are measured after its 8 epochs. $\rho$ is the probability of an action that was taken,
+# divided by its probability before these epochs.
+#
+# - **Approximate KL**, the mean of $\rho - 1 - \log \rho$: how far the epochs moved the policy.
+#   Healthy: 0.01 to 0.05, with peaks up to 0.1, and less at the end. Often above 0.1: the steps are
+#   too large. Always 0: the policy does not change.
+# - **Clip fraction**, the share of rows with $\rho$ outside 0.8 to 1.2. Section 8 explains the name;
+#   until then, nothing is clipped. Healthy: up to a third, and less at the end. Above a half: the
+#   steps are too large.
+# - **Entropy** of the policy: $\log 3 = 1.10$ if it takes all three actions equally often, 0 if it
+#   always takes the same. Healthy: falls slowly while the reward rises. If it is near 0 and the
+#   reward is not, the policy has stopped exploring and cannot recover.
+# - **Explained variance** of the returns, by a value network (from section 6 on): 1 if it predicts
+#   them, 0 if it predicts no better than their mean; we cut it off at -1. Healthy: rises from 0 to
+#   above 0.8. If it stays at 0, the critic learns nothing.
+#
+# These ranges come from a few runs of the reference solution.
 
 # %% experiment
-curves, success = (
-    {},
-    {},
-)  # by setting: one list of final rewards per seed; one success rate per seed
+curves, success = {}, {}  # by setting: final rewards of each seed; success rate of each seed
+
+
+class Health:
+    """Measures what the updates on a collection have changed. Pass `get_returns` to the training.
+
+    Your loop calls it once per collection, before the updates on it. That is after all updates on
+    the collection before: this one is then measured.
+    """
+
+    def __init__(self, policy, value_net=None, discount_factor=0.95):
+        self.policy, self.value_net, self.discount_factor = policy, value_net, discount_factor
+        self.buffer, self.explained = None, 0.0
+        self.found = {"approximate KL": [], "clip fraction": [], "entropy": []}
+        if value_net is not None:
+            self.found["explained variance"] = []
+
+    def get_returns(self, buffer):
+        self.measure()
+        returns = submitted.get_returns(buffer, discount_factor=self.discount_factor)
+        if self.value_net is not None:
+            with torch.no_grad():
+                error = returns - self.value_net(buffer.observations)
+            if returns.var() > 0:  # not all four rollouts began on the target
+                self.explained = max((1 - error.var() / returns.var()).item(), -1)
+        self.buffer = buffer
+        return returns
+
+    def measure(self):
+        if self.buffer is None:
+            return
+        with torch.no_grad():
+            now = self.policy(self.buffer.observations)
+        change = (now - self.buffer.old_logits).gather(1, self.buffer.actions)  # log ratio
+        ratio = change.exp()
+        measured = {
+            "approximate KL": (ratio - 1 - change).mean().item(),
+            "clip fraction": ((ratio - 1).abs() > 0.2).float().mean().item(),
+            "entropy": -(now.exp() * now).sum(dim=1).mean().item(),
+            "explained variance": self.explained,
+        }
+        for name, values in self.found.items():
+            values.append(measured[name])
 
 
 def train(env, rollouts, loss, learning_rate, with_critic):
-    """Return (policy, final rewards, actor losses, critic losses) of one run on the line."""
+    """Return (policy, final rewards, actor losses, critic losses, health) of a run on the line."""
     policy = utils.SimpleReLuNetwork(2, 3, hidden_dims=[16], out_logsoftmax=True)
     value_net = utils.SimpleReLuNetwork(2, 1, hidden_dims=[16]) if with_critic else None
     parameters = [*policy.parameters(), *(value_net.parameters() if with_critic else [])]
+    health = Health(policy, value_net)
     actor_losses, critic_losses, final_rewards, _ = submitted.train_policy_gradient(
         env=env,
         policy=policy,
         optimizer=torch.optim.Adam(parameters, lr=learning_rate),
         get_policy_gradient_loss=loss,
-        get_returns=submitted.get_returns,
+        get_returns=health.get_returns,
         rollouts=rollouts,
         rollouts_before_training=4,
         training_epochs_per_rollout=8,
@@ -497,7 +556,23 @@ def train(env, rollouts, loss, learning_rate, with_critic):
         get_advantages=submitted.get_advantages,
         get_value_net_loss=submitted.get_value_net_loss,
     )
-    return policy, final_rewards, actor_losses, critic_losses
+    health.measure()  # the last collection
+    return policy, final_rewards, actor_losses, critic_losses, health.found
+
+
+def draw(name, panels, rollouts, color=utils.CURVE_COLORS[0]):
+    """Draw one picture per panel: the mean over seeds, and the range of the seeds."""
+    rows = -(-len(panels) // 3)
+    _, grid = plt.subplots(rows, 3, figsize=(9.75, 2.5 * rows), layout="constrained")
+    for axes, (ylabel, values) in zip(grid.flat, panels.items(), strict=False):
+        apart = rollouts / len(values[0])
+        utils.plot_learning_curves({name: values}, ylabel, apart, axes=axes, colors=[color])
+        axes.get_legend().remove()
+    for axes in [*grid.flat][len(panels) :]:
+        axes.remove()
+    seeds = f"{len(values)} seed{'s' if len(values) > 1 else ''}"
+    grid[0, 0].set_title(f"{name} ({seeds})", fontsize=10)
+    return grid[0, 0]
 
 
 def experiment(name, loss, learning_rate, with_critic):
@@ -513,23 +588,15 @@ def experiment(name, loss, learning_rate, with_critic):
                 torch.manual_seed(seed)
                 runs.append(train(env, ROLLOUTS, loss, learning_rate, with_critic))
                 tests.append(submitted.collect_rollouts(env, runs[-1][0], num_rollouts=100)[0])
-    _, curves[name], actor_losses, critic_losses = (
-        list(column) for column in zip(*runs, strict=True)
-    )
+    _, curves[name], actor_losses, critic_losses, health = map(list, zip(*runs, strict=True))
     success[name] = [utils.get_success_rate(env, test) for test in tests]
 
-    color = utils.CURVE_COLORS[list(curves).index(name)]  # the same in all pictures
     panels = {"last reward of a rollout": curves[name], "policy loss": actor_losses}
     if with_critic:
         panels["value loss"] = critic_losses
-    _, all_axes = plt.subplots(1, len(panels), figsize=(5 * len(panels), 3.4), layout="constrained")
-    for axes, (ylabel, values) in zip(all_axes, panels.items(), strict=True):
-        utils.plot_learning_curves(
-            {name: values}, ylabel, ROLLOUTS / len(values[0]), axes=axes, colors=[color]
-        )
-    for axes in all_axes[1:]:
-        axes.get_legend().remove()
-    all_axes[0].axhline(0, color="black", linewidth=0.8, linestyle=":")
+    panels |= {what: [found[what] for found in health] for what in health[0]}
+    color = utils.CURVE_COLORS[list(curves).index(name)]  # the same in all pictures
+    draw(name, panels, ROLLOUTS, color).axhline(0, color="black", linewidth=0.8, linestyle=":")
     plt.show()
 
     print("success by seed: ", ", ".join(f"{rate:.0%}" for rate in success[name]))
@@ -677,6 +744,10 @@ experiment(
 #
 # The value loss starts high, because $V$ is near 0 and the returns are not. It falls as the critic
 # learns. The policy loss fluctuates around a value near 0.
+#
+# This is what a healthy training looks like: the entropy falls slowly, from 1.1 to about 0.1 after
+# 1,000 rollouts. The explained variance rises over the whole training, to about 0.9. The
+# approximate KL stays below 0.1, apart from single peaks.
 
 # %% fragile-text [markdown]
 # ## 7 · A larger learning rate ruins the policy
@@ -695,6 +766,10 @@ experiment(
 # %% fragile-seen [markdown]
 # It learns fast at first and then collapses. Over 20 seeds of 2,000 rollouts, the median success is
 # 12%, and no seed exceeds 52%.
+#
+# The pictures show it early. Between rollouts 40 and 160, about half of the rows have left the clip
+# range, and the approximate KL is mostly above 0.2, with peaks above 2. At rollout 200, the entropy
+# is below 0.2, although the reward is still bad. The value loss does not fall to 0.
 #
 # The reason is that each collection is used 8 times. The gradient formula holds for actions sampled
 # from the *current* policy. After the first update, the rollouts come from an older policy: the
@@ -816,6 +891,12 @@ experiment(
 # learning rate, so this matters. The two bad seeds are not a fault of PPO alone: with
 # `rollouts_before_training=8` in place of 4, so that each loss is a mean over more rollouts, all 20
 # seeds reach 95%, with as many rollouts in all.
+#
+# Compare the pictures with those of section 7. At the same learning rate, nine of ten approximate
+# KLs are now below 0.05, and the clip fraction is mostly below a third: once $\rho$ has left the
+# range, a row no longer pushes it further. The entropy falls more slowly than there, while the
+# reward rises to 0. Late in the training, single peaks of the KL are larger: the policy is almost
+# certain, so some actions that it tried have probabilities near 0.
 
 # %% compare-text [markdown]
 # ## 9 · Side by side
@@ -859,7 +940,7 @@ for name, (median, solved) in REFERENCE.items():
 # the agent improves, so the progress bar slows down. This takes 20 to 30 seconds.
 
 # %% cartpole
-curves["CartPole"] = []
+curves["CartPole"], healths = [], []
 with utils.ProgressBar(
     rollouts=CARTPOLE_SEEDS * CARTPOLE_ROLLOUTS, title="CartPole, PPO", window=20
 ) as bar:
@@ -870,6 +951,7 @@ with utils.ProgressBar(
             torch.manual_seed(seed)
             policy = utils.SimpleReLuNetwork(4, 2, hidden_dims=[32], out_logsoftmax=True)
             value_net = utils.SimpleReLuNetwork(4, 1, hidden_dims=[32])
+            health = Health(policy, value_net, discount_factor=0.99)
             submitted.train_policy_gradient(
                 env=env,
                 policy=policy,
@@ -877,7 +959,7 @@ with utils.ProgressBar(
                     [*policy.parameters(), *value_net.parameters()], lr=3e-3
                 ),
                 get_policy_gradient_loss=submitted.get_PPO_policy_gradient_loss,
-                get_returns=functools.partial(submitted.get_returns, discount_factor=0.99),
+                get_returns=health.get_returns,
                 rollouts=CARTPOLE_ROLLOUTS,
                 rollouts_before_training=4,
                 training_epochs_per_rollout=8,
@@ -888,15 +970,27 @@ with utils.ProgressBar(
                 get_value_net_loss=submitted.get_value_net_loss,
             )
         curves["CartPole"].append(env.returns)
+        health.measure()
+        healths.append(health.found)
 
-axes = utils.plot_learning_curves({"CartPole": curves["CartPole"]}, "steps until the pole falls")
+panels = {"steps until the pole falls": curves["CartPole"]}
+panels |= {what: [found[what] for found in healths] for what in healths[0]}
+axes = draw("CartPole", panels, CARTPOLE_ROLLOUTS)
 axes.axhline(500, color="black", linewidth=0.8, linestyle=":")
 plt.show()
 
 # %% cartpole-seen [markdown]
 # A random policy keeps the pole up for about 20 steps. The limit is 500 (dotted). We tried eight
 # seeds: rollouts 80 to 100 lasted 340 to 480 steps on average, and the last 20 of 160 rollouts
-# lasted between 470 and 500 steps. On a machine with a screen and pygame you can watch your agent:
+# lasted between 470 and 500 steps.
+#
+# Healthy here: the approximate KL is at most 0.03, and the clip fraction falls from a third to a few
+# percent. The entropy falls only from $\log 2 = 0.69$ to about 0.55, because near the balance both
+# pushes are good. The explained variance can stay low, and that is no fault of the critic: if all
+# episodes last 500 steps, returns differ only because the end is near, and no observation shows
+# this. So always read it together with the returns.
+#
+# On a machine with a screen and pygame you can watch your agent:
 #
 # ```python
 # submitted.collect_rollouts(utils.OpenAIGymEnv(vis=True), policy, num_rollouts=3)

@@ -50,6 +50,7 @@
 # %load_ext grader
 # %autoreload 2
 
+import io
 import os
 import sys
 
@@ -57,8 +58,10 @@ import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
+from IPython.display import Image, display
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
+from PIL import Image as Picture
 from tqdm import tqdm
 
 import submitted
@@ -1682,25 +1685,62 @@ show([f"position only, w = {window}" for window in (1, 2, 3)])
 # - **scores** that start near -1300, rise within 150 to 200 episodes to about -250, and then
 #   slowly to about -210. A good episode costs between 0 and 400, depending on its start, so single
 #   scores vary even for a good agent.
-# - the **σ** of the policy: it stays near 1 for a while, then falls to between 0.3 and 0.6, when
-#   precise actions pay off.
 # - the **value loss**, on a logarithmic axis: it falls from more than 1,000 to less than 1. The
 #   true values are about -60 at first, while the critic starts near 0.
+# - the **explained variance** of the value targets, by the values before the update: it is below 0
+#   in some of the first updates, exceeds 0.9 after about 10,000 steps, and then stays near 1. If it
+#   stays near 0, the critic learns nothing.
+# - the **entropy** of the policy, $1.42 + \log \sigma$: it starts at 1.42 ($\sigma = 1$) and falls
+#   slowly to between 0.2 and 0.9 ($\sigma$ from 0.3 to 0.6), when precise actions pay off. If it
+#   drops suddenly, the policy has stopped exploring. If it does not change, the advantages do not
+#   reach the actor.
+# - the **approximate KL**, which says how far an update moves the policy: the mean of
+#   $\rho - 1 - \log \rho$ over its rows, where $\rho$ is the ratio after the update. It rises to
+#   between 0.01 and 0.02 while the agent learns fastest, and falls with the learning rate. Single
+#   peaks are harmless. If it is often above 0.05, the steps are too large; if it is 0, the actor
+#   does not change.
+# - the **clip fraction**, the share of rows whose ratio is outside $1 \pm \varepsilon$ after the
+#   update: up to a quarter at first, then mostly below a tenth. Above a half, the steps are too
+#   large.
 
 # %% pendulum
+
+
+class Monitored(submitted.PPOAgent):
+    """Your agent; its metrics also say what an update has changed."""
+
+    def update(self):
+        names = ("state", "action", "log_prob", "advantage", "value_target")
+        rows = {name: torch.cat([episode[name] for episode in self.episodes]) for name in names}
+        metrics = super().update()
+        with torch.no_grad():
+            policy = self.actor(rows["state"])
+            change = self.process.get_dist((*policy, rows["action"])) - rows["log_prob"]
+            entropy = self.process.entropy(policy).mean()
+        ratio = change.exp()  # of the new density to the old one
+        # The advantage is what the critic, before the update, left unexplained of the target.
+        unexplained = rows["advantage"].var() / rows["value_target"].var()
+        return metrics | {
+            "approximate KL": (ratio - 1 - change).mean().item(),
+            "clip fraction": ((ratio - 1).abs() > self.clip).float().mean().item(),
+            "entropy": entropy.item(),
+            "explained variance": 1 - unexplained.item(),
+        }
+
+
 histories = []
 for seed in tqdm(range(PENDULUM_SEEDS), desc="Pendulum", unit=" seeds", file=sys.stdout):
     training.seed_everything(seed)
     envs = gym.make_vec("Pendulum-v1", num_envs=4, vectorization_mode="sync")
-    agent = submitted.PPOAgent(3, 1, num_envs=4, seed=seed)
+    agent = Monitored(3, 1, num_envs=4, seed=seed)
     history = []
 
-    def remember(step, metrics, agent=agent, history=history):
-        history.append((step, float(agent.actor.log_sigma.detach().exp()), metrics["value_loss"]))
+    def remember(step, metrics, history=history):
+        history.append({"step": step} | metrics)
 
     scores = training.fit_vector(agent, envs, PENDULUM, seed=seed, on_update=remember)
     curves.setdefault("Pendulum", []).append(scores)
-    histories.append(np.array(history).T)
+    histories.append(history)
 print("mean score of the first and the last 40 episodes, by seed:", end=" ")
 print(
     [
@@ -1709,32 +1749,30 @@ print(
     ]
 )
 
-_, row = plt.subplots(1, 3, figsize=(14, 3.8), layout="constrained", width_ratios=(1.5, 1, 1))
-for scores, (steps, sigmas, losses), color in zip(
-    curves["Pendulum"], histories, (BLUE, ORANGE), strict=False
-):
+PANELS = ("value_loss", "explained variance", "entropy", "approximate KL", "clip fraction")
+_, grid = plt.subplots(2, 3, figsize=(10, 5.6), layout="constrained")
+first, *others = grid.flat
+for seed, (scores, history) in enumerate(zip(curves["Pendulum"], histories, strict=True)):
+    color = (BLUE, ORANGE)[seed % 2]
     episodes = np.arange(1, len(scores) + 1) * PENDULUM / len(scores)
     means = [np.mean(scores[max(0, end - 20) : end]) for end in range(1, len(scores) + 1)]
-    row[0].plot(episodes, scores, ".", color=color, alpha=0.25, markersize=4)
-    row[0].plot(
-        episodes,
-        means,
-        color=color,
-        linewidth=2,
-        label=f"seed {len(row[0].lines) // 2}, mean of the last 20",
-    )
-    row[1].plot(steps, sigmas, color=color, linewidth=1.5)
-    row[2].plot(steps, losses, color=color, linewidth=1.5)
-row[0].set(title="scores", ylim=(-1900, 100))
-row[1].set(title="σ of the policy", ylim=(0, 1.4))
-row[2].set(title="value loss", yscale="log")
+    first.plot(episodes, scores, ".", color=color, alpha=0.25, markersize=4)
+    first.plot(episodes, means, color=color, linewidth=2, label=f"seed {seed}, last 20")
+    for axes, name in zip(others, PANELS, strict=True):
+        steps, values = zip(*[(entry["step"], entry[name]) for entry in history], strict=True)
+        axes.plot(steps, values, color=color, linewidth=1.5)
+first.set(title="scores, and their mean", ylim=(-1900, 100))
+for axes, name in zip(others, PANELS, strict=True):
+    axes.set_title(name.replace("_", " "))
+others[0].set_yscale("log")
+others[1].set_ylim(-1, 1.05)
 ticks = range(0, PENDULUM + 1, PENDULUM // 2)
-for axes in row:
+for axes in grid.flat:
     axes.set(xlabel="step", xlim=(0, PENDULUM))
     axes.set_xticks(ticks, labels=[f"{tick:,}" for tick in ticks])
     axes.grid(alpha=0.3)
-utils.tidy(*row)
-row[0].legend(frameon=False, loc="lower right")
+utils.tidy(*grid.flat)
+first.legend(frameon=False, loc="lower right")
 plt.show()
 
 # %% pendulum-figure [markdown]
@@ -1750,9 +1788,10 @@ plt.show()
 # %% film-text [markdown]
 # ### Watch the agent
 #
-# The strip shows one episode that starts near the bottom, played with the mean action: every tenth
-# frame of the first 60, and two later ones. The agent was trained in four environments at once. To
-# play in a single one, the cell creates an agent with one memory and gives it the trained actor.
+# The film shows one episode in real time: it starts near the bottom, and is played with the mean
+# action. The strip below it shows every tenth frame of the first 60, and two later ones. The agent
+# was trained in four environments at once. To play in a single one, the cell creates an agent with
+# one memory and gives it the trained actor.
 
 # %% film
 stage = gym.make("Pendulum-v1", render_mode="rgb_array")
@@ -1772,8 +1811,14 @@ while not over:
     over = terminated or truncated
 stage.close()
 
-figure = plt.figure(figsize=(14, 4.6), layout="constrained")
-grid = figure.add_gridspec(2, 8, height_ratios=(1.1, 1))
+# Every second frame of 20 a second.
+shots = [Picture.fromarray(frame).resize((200, 200)).quantize(32) for frame in frames[::2]]
+film = io.BytesIO()
+shots[0].save(film, "GIF", save_all=True, append_images=shots[1:], duration=100, loop=0)
+display(Image(film.getvalue(), format="gif"))
+
+figure = plt.figure(figsize=(10, 4), layout="constrained")
+grid = figure.add_gridspec(2, 8, height_ratios=(1.1, 1.6))
 for column, number in enumerate((0, 10, 20, 30, 40, 50, 100, 199)):
     axes = figure.add_subplot(grid[0, column])
     axes.imshow(frames[number])

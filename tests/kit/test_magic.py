@@ -224,6 +224,24 @@ def test_a_method_without_its_class_is_named() -> None:
         assert all("In [7] defines count outside a class" in remark for remark in found)
 
 
+def test_a_helper_that_only_a_cell_redefines_is_named(session: Session) -> None:
+    """Catches: the verdict on the file's own helper, and no word of the one that the student has just run."""
+    path = session.folder / "submitted.py"
+    helper = "def added(values):\n    # a sum\n    return sum(values)\n"
+    path.write_text(f"{helper}\n\ndef total(values):\n    return added(values) + 1\n")
+    session.run(f"{helper}\nadded([1])")
+    assert "redefines" not in session.run("%grade total").text
+    number = session.run("print(len(In) - 1)").printed.strip()
+    session.run("x = 1\ndef added(\n    values,\n):\n\n    return sum(values) - 1\n")
+    told = " ".join(session.run("%grade total").text.split())
+    assert f"In [{int(number) + 1}] redefines added, but the one in submitted.py was graded" in told
+    assert "got 4.5" in told
+    session.run("def total(values):\n    return added(values) + 1")
+    cell = session.run("%grade total")
+    assert "redefines" not in cell.text
+    assert "✓ total" in cell.text
+
+
 def test_a_function_in_progress_is_called_unfinished(session: Session) -> None:
     """Catches: "not started" under a function that somebody is writing, and its task told twice."""
     path = session.folder / "submitted.py"
@@ -320,6 +338,22 @@ def test_a_grader_that_ended_is_started_again(session: Session) -> None:
     assert session.child() != before
 
 
+def test_a_missing_package_is_installed_by_one_line(tmp_path: Path) -> None:
+    """Catches: a traceback of the kit under the cell, and a `pip` that installs for another Python than the kernel's."""
+    for name in ("assignment.toml", "requirements.txt"):
+        (tmp_path / name).touch()
+    missing = tmp_path / "without"
+    missing.mkdir()
+    (missing / "pydantic.py").write_text("raise ModuleNotFoundError(\"No module named 'pydantic'\", name='pydantic')")
+    session = Session(tmp_path, path=os.pathsep.join([str(missing), str(ROOT)]))
+    try:
+        session.run("%load_ext grader")
+        said = session.run("%grade").text
+    finally:
+        session.end()
+    assert said.startswith(f"{sys.executable} has no module 'pydantic'; run `%pip install -r requirements.txt` in a cell")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("forked", [False, True], ids=["alone", "a fork stays"])
 def test_the_grader_dies_with_a_killed_kernel(folder: Path, forked: bool) -> None:
@@ -363,7 +397,10 @@ def test_a_notebook_that_was_made_for_it(session: Session, tmp_path: Path) -> No
     alone = Session(tmp_path, path="")
     try:
         assert not alone.run(texts[0]).error
-        assert alone.run(texts[2]).printed == "to grade it: python grade.py total\n"
+        assert "run `python grade.py total`" in alone.run(texts[2]).printed
+        cell = alone.run("%%grade total\nprint(40 + 2)")
+        assert cell.error == ""
+        assert re.match(r"42\nnot graded: .*`python grade.py total`\n", cell.printed)
     finally:
         alone.end()
 

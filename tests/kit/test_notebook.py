@@ -35,6 +35,52 @@ WITH_NOTEBOOK = sorted(path.parent.name for path in (ROOT / "solutions").glob("*
 each_notebook = pytest.mark.parametrize("name", WITH_NOTEBOOK)
 
 
+# Why a section that calls graded functions does not end with `%grade`. All of what it calls has been graded in sections above.
+PROBES = "probes: small problems, with all functions together, before any long training"
+EXERCISE = "an experiment with a function that a section above has graded"
+TRAINING = "a training, a film or a test of the agent, about which there is no question"
+PICTURE = "a picture of what the function returns, below its verdict"
+PIPELINE = "the given pipeline, made of graded functions"
+# ... except for these, which define a function that sections below call, too, with what is written there.
+PROBES_AND_LATER = f"{PROBES}; some are called below"
+TRAINING_AND_LATER = "defines the experiment that sections below run"
+# assignment -> first code cell of the section -> reason
+NOT_GRADED_AT_ITS_END = {
+    "continuous_ppo": {
+        "runner": PIPELINE,
+        "gae": PICTURE,
+        "make-runner": PIPELINE,
+        "probes": PROBES,
+        "run": TRAINING,
+    },
+    "ddpg": {
+        "actions": EXERCISE,
+        "choice": EXERCISE,
+        "uniform": EXERCISE,
+        "reset": EXERCISE,
+        "probes": PROBES,
+        "pendulum": TRAINING,
+        "film": TRAINING,
+        "learned": TRAINING,
+    },
+    "policy_gradient": {
+        "probes": PROBES_AND_LATER,
+        "experiment": TRAINING_AND_LATER,
+        "vanilla-line": TRAINING,
+        "fragile": EXERCISE,
+        "cartpole": TRAINING,
+    },
+    "ppo_agent": {
+        "gradient": EXERCISE,
+        "probes": PROBES,
+        "sign": EXERCISE,
+        "pendulum": TRAINING,
+        "film": TRAINING,
+    },
+    "recurrent_a2c": {"probes": PROBES, "train": TRAINING, "test": TRAINING},
+}
+
+
 @dataclass(frozen=True)
 class Expected:
     """What a notebook must give when the solution runs in it, in short mode.
@@ -200,6 +246,18 @@ def code_cells(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
+def read_sections(notebook: nbformat.NotebookNode) -> list[list[nbformat.NotebookNode]]:
+    """Return the code cells of each section that has some: what stands between two headings of any level."""
+    sections: list[list[nbformat.NotebookNode]] = [[]]
+    for cell in notebook.cells:
+        prose = re.sub(r"```.*?```", "", cell.source, flags=re.DOTALL) if cell.cell_type == "markdown" else ""
+        if re.search(r"^#{1,6} ", prose, re.MULTILINE):
+            sections.append([])
+        elif cell.cell_type == "code":
+            sections[-1].append(cell)
+    return [cells for cells in sections if cells]
+
+
 def printed(cell: nbformat.NotebookNode, stream: str = "stdout") -> str:
     return "".join(output.text for output in cell.outputs if output.output_type == "stream" and output.name == stream)
 
@@ -271,7 +329,7 @@ class TestBuiltNotebook:
             assert f"submitted.{question.function}(" in text, question.id
 
     def test_each_question_is_graded(self, name: str) -> None:
-        """Catches: a section that ends without a verdict, and a `%grade` of something that is not a question."""
+        """Catches: a question that no cell grades, and a `%grade` of something that is not a question."""
         cells = nbformat.read(AssignmentFiles(ROOT, name).notebook, as_version=4).cells
         words = {word for cell in cells for word in cell.source.split()[1:] if cell.source.startswith("%grade ")}
         graded = {
@@ -281,6 +339,27 @@ class TestBuiltNotebook:
         }
         assert all(graded.values()), graded
         assert words == set().union(*graded.values())
+
+    def test_sections_end_with_a_verdict(self, name: str) -> None:
+        """Catches: a section in which a function is written, and a last cell that does not say whether it is right."""
+        home = AssignmentFiles(ROOT, name)
+        questions = [question for question in home.assignment.questions if question.points.visible]
+        without: dict[str, set[str]] = {}
+        graded_above: set[str] = set()
+        for cells in read_sections(nbformat.read(home.notebook, as_version=4)):
+            texts = [cell.source for cell in cells if not cell.source.startswith("%grade")]
+            words = {word for cell in cells if cell.source.startswith("%grade") for word in cell.source.split()[1:]}
+            called = {one.function for one in questions if re.search(rf"\bsubmitted\.{one.function}\b", "\n".join(texts))}
+            graded = {one.function for one in questions if {one.id, one.id.partition(".")[0]} & words}
+            if called and not cells[-1].source.startswith("%grade"):
+                without[cells[0].id] = called - graded_above - graded
+            elif called and not words & {one.id for one in questions if one.together}:  # those are about several functions
+                assert called & graded, f"{cells[0].id} calls {called}, and grades {graded}"
+            graded_above |= graded
+        excepted = NOT_GRADED_AT_ITS_END.get(name, {})
+        assert {*without} == {*excepted}
+        for cell, unknown in without.items():
+            assert not unknown or excepted[cell] in (PROBES_AND_LATER, TRAINING_AND_LATER), f"{cell} calls {unknown}"
 
     def test_code_fits_the_page(self, name: str) -> None:
         """Catches: a line that a reader at 1000 pixels has to scroll for."""

@@ -206,6 +206,24 @@ def test_a_verdict_is_about_what_was_asked() -> None:
     assert re.search(r"<details class=\"hint\">\s*<summary>Hint</summary>\s*<p[^>]*>[^<]*Is it a sum or a mean", text)
 
 
+def test_a_message_has_lines_where_no_style_is_applied() -> None:
+    """Catches: "expected 1got 2" on GitHub, in a notebook that is not trusted, and in a browser without nested rules."""
+    found = report(check("q", "failed", message="loss:\n\n  expected 1\n  got 2"))
+    for text in (page.render(found), page.render_verdict(found)):
+        bare = "".join(Parsed(text).texts)
+        assert "loss:\n\n  expected 1\n  got 2" in bare
+
+
+def test_a_verdict_brings_its_own_background() -> None:
+    """Catches: dark text on the dark page of an editor that the template does not know."""
+    style = page.render_verdict(every_outcome())
+    palettes = re.findall(r"\{\s*(--text:[^}]*)\}", style)
+    assert len(palettes) == 2
+    assert all("--page:" in palette for palette in palettes)
+    assert re.search(r"color: var\(--text\); background: var\(--page\);", style)
+    assert ".vscode-high-contrast:not(.vscode-high-contrast-light)" in style, "the light one has both classes"
+
+
 def test_a_required_return_is_a_line_in_the_plot() -> None:
     """A threshold outside of what was earned, left out of the scale, would be drawn over the text or not at all."""
     (plot,) = page.build_plots({"reward": [-10.0, -8.0]}, {"reward": -1.5})

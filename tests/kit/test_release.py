@@ -9,16 +9,22 @@ import zipfile
 from io import BytesIO
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell
 from packaging.requirements import Requirement
 from packaging.version import Version
 
 from grader import answers
 from grader.assignment import AssignmentFiles, HintVisibility, UsageError
 from grader.packing import release as module
+from grader.packing.colab import add_first_cell, extract_notebook
 from grader.packing.package import collect_server_files
 from grader.packing.release import collect_student_files, make_student_zip, release
 from grader.platforms.gradescope.package import collect_autograder_files
+from tests.kit.patience import PATIENCE
+from tests.kit.test_notebook import ThisPython
 
 pytestmark = pytest.mark.recorded
 
@@ -89,6 +95,56 @@ def test_one_command_installs_all_of_it(home: AssignmentFiles) -> None:
     assert torch.specifier.contains(f"{pinned}+cpu")
     assert Version(f"{pinned}+cpu") > Version(pinned), "which is why pip prefers it"
     assert not [line for line in collect_server_files(home)["requirements.txt"].decode().splitlines() if line.startswith("-")]
+
+
+def test_the_notebook_fetches_the_rest_in_colab(home: AssignmentFiles, tmp_path: Path) -> None:
+    """Catches: a notebook that stops in its first cell in Colab, a pip that replaces Colab's kernel, saved work overwritten."""
+    site, drive = tmp_path / "site", tmp_path / "content"
+    for folder in (site, drive):
+        folder.mkdir()
+    url = (site / "policy_gradient.zip").as_uri()
+    data = make_student_zip(home, url)[0]
+    (site / "policy_gradient.zip").write_bytes(data)
+    extract_notebook(data, drive, "policy_gradient")
+    notebook = nbformat.read(drive / "policy_gradient.ipynb", as_version=nbformat.NO_CONVERT)
+    nbformat.validate(notebook)
+    fetching = notebook.cells[0]
+    assert max(map(len, fetching.source.splitlines())) <= 100
+    assert "ipykernel" not in fetching.source
+    assert "torch>=" not in fetching.source, "Colab's own version must do"
+    fake = (
+        "import subprocess, sys, types; sys.modules['google.colab'] = types.ModuleType('google.colab')\n"
+        "subprocess.run = lambda command, check: print(*command[1:])"
+    )
+    setup = next(cell for cell in notebook.cells if cell.id == "setup")
+    kept = (
+        "import pathlib, os; here = pathlib.Path('submitted.py'); here.write_text(here.read_text() + '# mine'); os.chdir('..')"
+    )
+    cells = [new_code_cell(fake), fetching, setup, new_code_cell("%grade get_returns"), new_code_cell(kept), fetching]
+    cells = [nbformat.from_dict({**cell, "id": f"cell-{at}"}) for at, cell in enumerate(cells)]
+    notebook.cells = [*cells, new_code_cell("print(pathlib.Path('submitted.py').read_text())", id="cell-6")]
+    NotebookClient(
+        notebook, timeout=PATIENCE, kernel_manager_class=ThisPython, resources={"metadata": {"path": str(drive)}}
+    ).execute()
+    shown = [str(cell.get("outputs")) for cell in notebook.cells]
+    assert "-m pip install -q torch numpy gymnasium" in shown[1]
+    assert "get_returns  0/6  not started" in shown[3]
+    assert "# mine" in shown[6]
+
+
+def test_elsewhere_the_first_cell_does_nothing(home: AssignmentFiles, tmp_path: Path) -> None:
+    """Catches: a fetched copy inside the folder of a student who opens the notebook in JupyterLab."""
+    content = collect_student_files(home)
+    notebook = nbformat.reads(add_first_cell(content, home.assignment, "https://x.example/a.zip").decode(), as_version=4)
+    subprocess.run([sys.executable, "-c", notebook.cells[0].source], cwd=tmp_path, check=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("url", ["out/policy_gradient.zip", "https://x.example", "https://x.example/a b.zip", 'file:///a".zip'])
+def test_an_url_that_cannot_be_fetched_is_refused(home: AssignmentFiles, url: str) -> None:
+    """Catches: a released notebook that fails, or is not valid Python, in every student's first cell."""
+    with pytest.raises(UsageError, match="expected the address of the zip"):
+        make_student_zip(home, url)
 
 
 def test_readme_is_one_screen(home: AssignmentFiles) -> None:
