@@ -333,10 +333,22 @@ def test_a_view_that_a_check_uses(toy: Path, kit: Path, imported: str, used: str
     assert fallen(toy, lambda: edit(views, 'in ("returned", *names)', 'in ("returned", "more", *names)')) == {"spread", "all"}
 
 
-def test_what_drivers_share(toy: Path, kit: Path) -> None:
+@pytest.mark.parametrize(
+    ("imported", "late", "used"),
+    [
+        ("from grader.sandbox.facts import describe_kind, to_plain", "", "to_plain"),
+        ("from grader.sandbox.facts import to_plain as plain", "", "plain"),
+        ("from grader.sandbox import facts", "", "facts.to_plain"),
+        ("import grader.sandbox.facts", "", "grader.sandbox.facts.to_plain"),
+        ("", "from grader.sandbox.facts import to_plain", "to_plain"),
+        ("", "from grader.sandbox import facts as shared", "shared.to_plain"),
+    ],
+)
+def test_what_drivers_share(toy: Path, kit: Path, imported: str, late: str, used: str) -> None:
     """Catches: a change of what drivers of several assignments use, of which no key knows, or which voids every record."""
-    add_to_drivers(toy, "from grader.sandbox.facts import describe_kind, to_plain\n")
-    edit(toy / DRIVERS, '"spread": submitted.spread(values) if', '"spread": to_plain(submitted.spread(values)) if')
+    add_to_drivers(toy, f"{imported}\n")
+    edit(toy / DRIVERS, "    FACTOR\n", f"    FACTOR\n    {late}\n")
+    edit(toy / DRIVERS, '"spread": submitted.spread(values) if', f'"spread": {used}(submitted.spread(values)) if')
     facts = kit / "sandbox" / "facts.py"
     assert fallen(toy, lambda: edit(facts, "value.detach()", "value.clone()")) == {"spread", "all"}
     assert fallen(toy, lambda: edit(facts, "item in result[:6]", "item in result[:7]")) == set()
@@ -444,9 +456,20 @@ def test_a_function_that_the_stub_has_decides_about_its_trial(toy: Path) -> None
     assert {name for name in before if before[name] != after[name]} == set(before)
 
 
-def test_a_driver_that_reads_the_text_depends_on_comments(toy: Path) -> None:
+@pytest.mark.parametrize(
+    "looks",
+    [
+        "len(inspect.getsource(submitted.total))",
+        "submitted.total.__code__.co_firstlineno",
+        "dis.Bytecode(submitted.total).dis()",
+        "linecache.getline('submitted.py', 1)",
+        "torch.jit.script(submitted.total)(values)",
+        "torch.compile(submitted.total)(values)",
+    ],
+)
+def test_a_driver_that_reads_the_text_depends_on_comments(toy: Path, looks: str) -> None:
     """Catches: a check for a loop in the source, whose verdict a comment can change."""
-    edit(toy / DRIVERS, '{"total": submitted.total(values)}', '{"total": len(inspect.getsource(submitted.total))}')
+    edit(toy / DRIVERS, '{"total": submitted.total(values)}', f'{{"total": {looks}}}')
     assert keys(toy)["total"] != keys(toy, SUBMISSION + "# more\n")["total"]
 
 
