@@ -22,7 +22,7 @@ from grader.proof import records
 from grader.proof.catalogue import load_catalogue
 from grader.proof.records import Record, RecordKeys, Records
 from grader.proof.reply_cache import ReplyStore
-from grader.proof.trials import Trial, TrialTask, keep_replies, try_variant
+from grader.proof.trials import Trial, TrialTask, keep_replies, run_task, try_variant
 from grader.proof.verify import ProofOptions, verify
 from grader.sandbox.definitions import hash_functions
 from grader.sandbox.entered import IMPORTED
@@ -295,6 +295,8 @@ TOML = "assignments/toy/assignment.toml"
         (VISIBLE, '"""From -2', '"""From - 2', {"spread"}),
         ("tests/hidden/test_toy.py", 'points(1, question="spread")', 'points(2, question="spread")', {"spread"}),
         ("tests/visible/answers/toy.json", '"answer": {"total": 3.5}', '"answer": {"total": 3.6}', {"total"}),
+        ("tests/visible/answers/toy.json", '"values": [1.5,-2.0,4.0]}', '"values": [1.5,-2.0,5.0]}', {"total"}),
+        ("tests/hidden/answers/toy.json", '"driver": "stretched"', '"driver": "spread"', {"spread"}),
         (TOML, 'needs = ["total", "spread"]', 'needs = ["total"]', {"both"}),
         (TOML, 'title = "Sums and spreads"', 'title = "Sums"', set()),
     ],
@@ -830,7 +832,7 @@ def test_after_a_change_of_the_judge_no_call_of_a_trial_is_made_again(
     """Catches: replies that nobody keeps or asks for, or that a new hash of the judge voids; and `--all`, which uses some."""
     calls: list[str] = []
     trials: list[bool] = []
-    run, run_task = ForkedSandbox._run, records.run_task
+    run = ForkedSandbox._run
 
     def note(self: ForkedSandbox, request: dict[str, Any], seconds: float) -> Reply:
         if trials and request["do"] == "call":

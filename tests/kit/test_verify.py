@@ -115,7 +115,7 @@ def test_a_good_suite_is_proven(toy: Path, tmp_path: Path) -> None:
 def test_a_build_and_a_proof_need_one_server(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches: a server for each suite, with an import of torch for each. Other processors need their own."""
     opened: list[str] = []
-    real = harness.open_sandbox
+    real = harness.open_sandbox  # type: ignore[attr-defined]  # that of conftest
 
     def note(*arguments: Any, **options: Any) -> Any:
         opened.append(os.environ.get("GRADER_PROCESSOR", ""))
