@@ -6,7 +6,7 @@ Every command runs in a fresh clone whose virtual environment is this one, or in
 this checkout has kept (.cache, grader/proof/reply_cache.py), as on the machine of somebody who has run the tests before. CPU
 seconds are those of all processes, orphans among them, from the kernel's accounting of finished children; memory is the
 largest sum of proportional set sizes. Both times are also given in units of `import torch`, measured right before each
-command. Run it on an idle machine.
+command. Run it on an idle machine. Results of other parts stay in the file; each part says on which machine it was measured.
 """
 
 from __future__ import annotations
@@ -66,16 +66,18 @@ def main() -> None:
     parser.add_argument("-o", dest="output", type=Path, default=ROOT / "benchmarks" / "results")
     options = parser.parse_args()
     adopt_orphans()
+    path = options.output / "proving.json"
+    before = json.loads(path.read_text()) if path.is_file() else {}
     result = {
         "about": "CPU and wall seconds of whole commands, alone and in units of `import torch`; goals from the issue",
-        "machine": {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()},
         "goals": GOALS,
-    }
+    } | {part: before[part] for part in PARTS if part in before}
+    machine = {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()}
     measures = PARTS | {"check": functools.partial(check, files=options.files)}
     with tree(options.tree) as folder:
         for part in options.parts:
-            result[part] = measures[part](folder)
-            (options.output / "proving.json").write_text(json.dumps(result, indent=1) + "\n")
+            result[part] = {"machine": machine} | measures[part](folder)
+            path.write_text(json.dumps(result, indent=1) + "\n")
     print(json.dumps(result, indent=1))
 
 

@@ -22,7 +22,10 @@ from grader.reachable_code import (
     parse_file,
 )
 
-READS_TEXT = re.compile(r"\b(getsource|getsourcelines|getcomments|getdoc|__doc__|__file__)\b")
+# Ways in which a driver can read the text of a submission, or the bodies of functions that it does not call.
+READS_TEXT = re.compile(
+    r"\b(getsource|getsourcelines|getcomments|getdoc|__doc__|__file__|__code__|jit|dis|linecache|torch\.compile)\b"
+)
 
 
 def hash_suite(home: AssignmentFiles, suites: tuple[str, ...]) -> str:
@@ -100,7 +103,8 @@ def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> di
     - the limits in assignment.toml, and the needs and the function of its question
     """
     drivers, shared = parse_file(home.drivers), parse_file(hashing.VIEWS)
-    facts = parse_file(hashing.FACTS) if "grader.sandbox.facts" in drivers.imports else parse_code("")
+    mentioned = hashing.FACTS.stem in home.drivers.read_text(encoding="utf-8")  # drivers can import it in many ways
+    facts = parse_file(hashing.FACTS) if mentioned else parse_code("")
     views = parse_file(home.views) if home.views.is_file() else parse_code("")
     support = [part for path in home.support() for part in (path.name, _run_of(path))]
     modules = [parse_file(path) for path in home.support() if path.suffix == ".py"]

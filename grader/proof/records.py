@@ -1,9 +1,13 @@
 """Records of earlier trials, trusted while nothing that decides them has changed, so that nothing is proven twice.
 
 The records of an assignment are in tests/proof/NAME.jsonl, one line per trial, written by `verify --all`. The first line has a
-digest of the others. A record that was changed since is tried again at every run, and so is a record that contradicts an
-earlier version of the file with the same key. A forger who also computes the digest, and invents a new key, is found only by
-the random sample, or by the next `verify --all`.
+digest of the others. Every run tries these records again: those that were changed since, those that contradict an earlier
+version of the file with the same key, at most FRESH of those that the version before did not have, and a random sample of the
+rest. Earlier versions come from git.
+
+Limits: a forger who also computes the digest and the new key, and hides the record among n that an honest `verify --all` has
+just written, is found by each run with a probability of FRESH/n. After one more change of the file, and in trials that train an
+agent, only the random sample finds the record. `verify --all` tries everything, and names each record that was wrong.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import platform
 import random
 import re
@@ -29,19 +34,32 @@ from grader.assignment import SUITES, AssignmentFiles
 from grader.hashing import EXPLAINS, hash_kit, hash_parts
 from grader.proof.coverage import FunctionNames, leave_out_bodies, read_coverage
 from grader.proof.pool import PendingResult, TrialPool
-from grader.proof.trials import MARGIN, Facts, TrialResult, TrialTask, Verdict, facts_agree, run_task
+from grader.proof.trials import (
+    MARGIN,
+    Facts,
+    TrialResult,
+    TrialTask,
+    Verdict,
+    facts_agree,
+    list_end_to_end_questions,
+    run_task,
+)
 from grader.report.model import write_atomically
 from grader.sandbox.substitutes import names_accelerator
 
 # In addition to everything that decides checks: how reports are made, and how a proof reads them.
 DECIDES = ("report/model.py", "report/text.py", "proof/trials.py", "proof/coverage.py")
 SHARE = 0.05  # share of the trusted records that are tried anyway, different ones at each run
+FRESH = 12  # so many of the records that the version before did not have are tried as well
 KEY = 8  # characters of a hash: one of four billion, and only that of the same trial is compared
 NAME = 46  # characters of a trial's id; longer ones are shortened
-# What ids of checks begin with, and what stands for it in the file, which has thousands of them. Both can be read.
-SHORT = {"visible/test_": "v/", "hidden/test_": "h/"}
+# What ids of checks and trials begin with, and what stands for it in the file, which has thousands of them. Both can be read.
+SHORT = {"visible/test_": "v/", "hidden/test_": "h/", "mistake ": "m/", "mutant ": "u/", "beside ": "b/"}
+LONG = re.compile(rf'(?<!\\)"({"|".join(SHORT)})')  # where a text of JSON begins
 PLAIN = re.compile(r'\["[^"\\]*","[0-9a-f_]+"[,\]]')  # how nearly all lines begin, and none in two ways
 VERSIONS = 20  # of a file of records, how far back one is compared with those that git has
+# If they are set, they decide every trial. `verify` sets the last one itself in trials with the arithmetic of other processors.
+VARIABLES = ("GRADER_LEVEL", "GRADER_WITHOUT", "GRADER_PROCESSOR")
 
 # Ways in which a submission may read bodies of functions that it does not enter.
 READS_BODIES = re.compile(r"\b(inspect|getsource\w*|__doc__|__file__|__code__|jit|dis|linecache|torch\.compile)\b")
@@ -53,7 +71,7 @@ class RecordsHeader(BaseModel):
     """The first line of a file of records.
 
     Attributes:
-        proven: The commit on which `verify --all` ran, with a mark if files were changed since.
+        proven: The commit on which `verify --all` ran, with a mark if other files than records differed from it.
         libraries: The libraries; others need other records.
         digest: The digest of all further lines.
     """
@@ -99,7 +117,7 @@ class Record(Verdict):
         except TypeError as error:
             raise ValueError(f"not a record: {line[:80]}") from error
         lost = {ending: tuple(map(_lengthen, checks)) for ending, checks in record.lost.items()}
-        return record.model_copy(update={"lost": lost})
+        return record.model_copy(update={"trial": _lengthen(record.trial), "lost": lost})
 
 
 class Records:
@@ -110,6 +128,8 @@ class Records:
         head: Its first line; None if there is no such file, or if it is damaged.
         known: Each record, by the id of its task.
         changed: Ids of the records that were changed since `verify --all` wrote them.
+        fresh: Ids of the records that the last other version of the file did not have.
+        compared: Whether git had such a version; otherwise all records are fresh.
     """
 
     def __init__(self, home: AssignmentFiles) -> None:
@@ -117,30 +137,46 @@ class Records:
         self.head: RecordsHeader | None = None
         self.known: dict[str, Record] = {}
         self.changed: set[str] = set()
+        self.fresh: set[str] = set()
+        self.compared = False
         text = self.path.read_text(encoding="utf-8", errors="replace") if self.path.is_file() else ""
         if not text:
             return
         first, *lines = text.splitlines()
         try:
-            self.known = {record.trial: record for record in map(Record.read, lines)}
+            records = [Record.read(line) for line in lines]
             self.head = RecordsHeader.model_validate_json(first)
         except ValueError:
-            self.known = {}
             return
-        versions = [(self.head.digest, lines), *_versions(self.path)]
-        proven = next((set(map(_normalize, older)) for digest, older in versions if digest == hash_parts(older)), set())
+        self.known = {record.trial: record for record in records}
+        self._compare(lines, [record.trial for record in records], self.head.digest)
+
+    def _compare(self, lines: list[str], trials: list[str], digest: str) -> None:
+        """Compare the lines of the file with their digest, and with earlier versions.
+
+        Args:
+            trials: The id of the trial in each line.
+        """
+        versions = [
+            (given == hash_parts(older), set(map(_normalize, older)))
+            for given, older in [(digest, lines), *_versions(self.path)]
+        ]
+        proven = next((older for fits, older in versions if fits), set())
+        before = next((older for _, older in versions if older and older != versions[0][1]), set())
         said: dict[str, set[str]] = defaultdict(set)
-        for _, older in versions:
-            for line in map(_normalize, older):
-                said[_trial_and_key(line)].add(line)
-        wrong = {line for line in map(_normalize, lines) if line not in proven or len(said[_trial_and_key(line)]) > 1}
-        self.changed = {Record.read(line).trial for line in wrong}
+        for line in (line for _, older in versions for line in older):
+            said[_trial_and_key(line)].add(line)
+        for line, trial in zip(map(_normalize, lines), trials, strict=True):
+            if line not in proven or len(said[_trial_and_key(line)]) > 1:
+                self.changed.add(trial)
+            if line not in before:
+                self.fresh.add(trial)
+        self.compared = bool(before)
 
     def write(self, records: Sequence[Record]) -> None:
         """Replace the file by the results of `verify --all`."""
         lines = [record.line() for record in sorted(records, key=lambda record: record.trial)]
-        commit = _git(self.path.parents[2], "rev-parse", "--short=12", "HEAD").strip()
-        head = RecordsHeader(proven=commit, libraries=tuple(_libraries()), digest=hash_parts(lines))
+        head = RecordsHeader(proven=_find_commit(self.path.parents[2]), libraries=tuple(_libraries()), digest=hash_parts(lines))
         self.path.parent.mkdir(exist_ok=True)
         write_atomically(self.path, "\n".join([json.dumps(head.model_dump()), *lines]) + "\n")
 
@@ -158,6 +194,7 @@ class RecordKeys:
         self._common = [
             hash_kit(*DECIDES, without=EXPLAINS),
             *_libraries(),
+            *_variables(),
             str(home.assignment.hints),
         ]
         self._stub = fingerprints.read_stub(home, SUITES)
@@ -218,7 +255,7 @@ def without_whole(task: TrialTask) -> TrialTask:
 
 
 class TrialRunner:
-    """The trials of a proof: trusts the records, except for a random sample, and runs everything else.
+    """The trials of a proof: trusts the records, except for some new ones and a random sample, and runs everything else.
 
     Args:
         pool: Runs the trials.
@@ -226,7 +263,7 @@ class TrialRunner:
         tasks: All tasks that the proof may need.
         mistakes: See `RecordKeys`.
         sample: The seed that selects the records to recheck.
-        anew: Whether to ignore all records.
+        anew: Whether to trust no record; those that fit are still compared with their trials.
 
     Attributes:
         solution: The facts of the solution's calls, to be set before the result of an alternative is requested.
@@ -253,13 +290,19 @@ class TrialRunner:
         if anew or self._records.known:
             with contextlib.suppress(SyntaxError):  # in checks; the proof reports it in its own words
                 self._keys = keys = RecordKeys(home, mistakes)
-                known = {} if anew else self._records.known
+                known = self._records.known
                 self._fitting = {
                     task.id: known[task.id] for task in tasks if task.id in known and keys.fits(task, known[task.id])
                 }
-        safe = sorted(self._fitting.keys() - self._records.changed)
-        self._drawn = set(random.Random(sample).sample(safe, math.ceil(SHARE * len(safe))))
-        self._believed = set(safe) - self._drawn
+        whole = list_end_to_end_questions(home.assignment)
+        training = {task.id for task in tasks if task.questions & whole}
+        safe = self._fitting.keys() - self._records.changed if not anew else set()
+        self._fresh = sorted((safe & self._records.fresh) - training)
+        draw = random.Random(sample)
+        self._again = set(draw.sample(self._fresh, min(FRESH, len(self._fresh))))
+        rest = sorted(safe - self._again)
+        self._drawn = set(draw.sample(rest, math.ceil(SHARE * len(rest))))
+        self._believed = set(rest) - self._drawn
         self._running: dict[str, PendingResult[TrialResult]] = {}
         self._done: dict[str, TrialResult] = {}
         self._tasks: dict[str, TrialTask] = {}  # the finished tasks
@@ -275,7 +318,7 @@ class TrialRunner:
     def start(self, task: TrialTask) -> None:
         """Submit a task, unless it was submitted before or its record is trusted."""
         if not self.believes(task) and task.id not in self._running:
-            anew = self._anew or task.id in self._drawn | self._records.changed
+            anew = self._anew or task.id in self._again | self._drawn | self._records.changed
             self._running[task.id] = self._pool.submit(run_task, task, self.coverage, anew)
 
     def result(self, task: TrialTask) -> TrialResult:
@@ -304,9 +347,15 @@ class TrialRunner:
         """Yield how many records were trusted, why others were not, and each record that its own trial contradicts."""
         if recalled := sum(tried.recalled for tried in self._done.values()):
             yield f"{recalled} driver calls were skipped: they enter no function that the variant changes", None
-        records = self._records
-        if records.head is None or self._keys is None:
+        if self._records.head is None or self._keys is None:
             return
+        yield from self._contradictions()
+        if not self._anew:
+            yield from self._counts(self._records.head)
+
+    def _contradictions(self) -> Iterator[Finding]:
+        """Yield each record that its own trial contradicts; it is no fault if it is about to be replaced."""
+        where = f"in {self._records.path.name}"
         for name in sorted(self._fitting.keys() & self._done.keys()):
             was, now = self._fitting[name].verdict, self._done[name].verdict
             if not self._done[name].settled:
@@ -315,23 +364,26 @@ class TrialRunner:
             # Sums differ in their last digits between processors, and may be within a tolerance on only one of them.
             if was.model_copy(update={"alike": now.alike}) != now:
                 shown = f"{_described(was)}; now it shows {_described(now)}"
-                yield f"the record of {name} in {records.path.name} is wrong: it says {shown}", True
+                yield f"the record of {name} {where} is wrong: it says {shown}", None if self._anew else True
+            elif was.alike != now.alike:
+                says = "that it returns what the solution returns" if was.alike else "that it returns something else"
+                yield f"the record of {name} {where} says {says}; now it does not", None
+
+    def _counts(self, head: RecordsHeader) -> Iterator[Finding]:
+        """Yield how many records were trusted, and why others were not."""
+        if not self._fitting:
+            yield f"no record fits: {_explain_misfit(head)}", None
+            return
+        records, done = self._records, self._done.keys()
+        if not records.compared:
+            where = f"tests/proof/{records.path.name}"
+            yield f"git shows no earlier version of {where} to compare it with (is this a shallow clone?)", None
         if self._believed:
-            drawn = len(self._drawn & self._done.keys())
-            again = len(self._records.changed & self._fitting.keys() & self._done.keys())
-            new = len(self._done.keys() - self._fitting.keys())
-            yield (
-                f"{len(self._believed)} trials are as recorded by `verify --all` at {records.head.proven or 'no commit'}",
-                None,
-            )
-            yield (
-                f"tried: {new} without a record, {again} with a changed one, {drawn} drawn at random (--sample {self._seed})",
-                None,
-            )
-        elif not self._fitting:
-            theirs, ours = set(records.head.libraries), set(_libraries())
-            said = f"they were made with {', '.join(sorted(theirs - ours))}, and this is {', '.join(sorted(ours - theirs))}"
-            yield f"no record fits: {said if theirs != ours else 'a dependency of all trials has changed'}", None
+            yield f"{len(self._believed)} trials are as recorded by `verify --all` at {head.proven or 'no commit'}", None
+        changed = len(records.changed & self._fitting.keys() & done)
+        new = f"{len(self._again & done)} of {len(self._fresh)} with a new one"
+        drawn = f"{len(self._drawn & done)} drawn at random (--sample {self._seed})"
+        yield f"tried: {len(done - self._fitting.keys())} without a record, {changed} with a changed one, {new}, {drawn}", None
 
     def write(self) -> str:
         """Record all trials, and return a line with their number."""
@@ -366,15 +418,13 @@ def _normalize(line: str) -> str:
 
 
 def _shorten_ids(line: str) -> str:
-    """Return a line of the file with the short forms of ids of checks."""
-    for prefix, short in SHORT.items():
-        line = line.replace(f'"{prefix}', f'"{short}')
-    return line
+    """Return a line of the file with the short forms of ids."""
+    return LONG.sub(lambda found: f'"{SHORT[found[1]]}', line)
 
 
-def _lengthen(check: str) -> str:
-    """Return the id of a check from its form in the file."""
-    return next((prefix + check.removeprefix(short) for prefix, short in SHORT.items() if check.startswith(short)), check)
+def _lengthen(name: str) -> str:
+    """Return the id of a check or trial from its form in the file."""
+    return next((prefix + name.removeprefix(short) for prefix, short in SHORT.items() if name.startswith(short)), name)
 
 
 def _libraries() -> list[str]:
@@ -382,6 +432,28 @@ def _libraries() -> list[str]:
     # The part after a plus names a build of the same library, for CPUs or with CUDA.
     libraries = [library.partition("+")[0] for library in hashing.list_libraries()]
     return ["Python " + ".".join(platform.python_version_tuple()[:2]), *libraries]
+
+
+def _variables() -> list[str]:
+    """Return the variables that decide all trials and are set."""
+    return [f"{name}={os.environ[name]}" for name in VARIABLES if os.environ.get(name)]
+
+
+def _explain_misfit(head: RecordsHeader) -> str:
+    """Return why no record fits."""
+    theirs, ours = set(head.libraries), set(_libraries())
+    if theirs != ours:
+        return f"they were made with {', '.join(sorted(theirs - ours))}, and this is {', '.join(sorted(ours - theirs))}"
+    if variables := _variables():
+        return f"{', '.join(variables)} is set"
+    return "a dependency of all trials has changed"
+
+
+def _find_commit(root: Path) -> str:
+    """Return the commit of the files, and whether one of them, other than records, differs from it; "" without git."""
+    commit = _git(root, "rev-parse", "--short=12", "HEAD").strip()
+    differs = commit and _git(root, "status", "--porcelain", "--", ".", ":(exclude)tests/proof")
+    return f"{commit} with changes" if differs else commit
 
 
 def _versions(path: Path) -> Iterator[tuple[str, list[str]]]:

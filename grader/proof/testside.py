@@ -87,6 +87,7 @@ def prove_test_side(
     right: Sequence[Variant],
     wrong: Sequence[tuple[Variant, Collection[str]]],
     seed: int,
+    finds: bool,
 ) -> Iterator[Finding]:
     """Yield the changes of drivers and cases that no check notices.
 
@@ -94,10 +95,11 @@ def prove_test_side(
         right: The alternatives.
         wrong: The mistakes, each with the ids of the checks that it loses.
         seed: The seed that selects changes if there are too many.
+        finds: Whether to use the replies that this machine has kept.
     """
     solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
     path = pool.folder / "baseline.pickle"
-    lost = pool.submit(write_baseline, solution, path).result()
+    lost = pool.submit(write_baseline, solution, path, finds).result()
     if lost is None:
         yield "not tried: changes of drivers and cases, because all calls share one process", None
         return
@@ -109,7 +111,7 @@ def prove_test_side(
     works = [OtherWork(one.question, one.submission) for one in right]
     works += [OtherWork(one.question, one.submission, frozenset(map(_without_parameters, lost))) for one, lost in wrong if lost]
     tried: list[tuple[Change, PendingResult[bool]]] = [
-        (one, pool.submit(try_change, solution, one, path, choose_works(one, works))) for one in chosen
+        (one, pool.submit(try_change, solution, one, path, choose_works(one, works), finds)) for one in chosen
     ]
     survivors = [change for change, survives in tried if survives.result()]
     if len(chosen) < len(every):
@@ -151,7 +153,7 @@ def draw_changes(every: Sequence[Change], seed: int) -> list[Change]:
     return drawn
 
 
-def write_baseline(grader: Grader, solution: str, path: Path) -> list[str] | None:
+def write_baseline(grader: Grader, solution: str, path: Path, finds: bool = True) -> list[str] | None:
     """Write the replies to calls of the solution, and the lines of drivers that they reach; a task for a pool.
 
     Return the checks that the solution fails with instrumented drivers; None if drivers cannot be changed for a single call.
@@ -168,7 +170,7 @@ def write_baseline(grader: Grader, solution: str, path: Path) -> list[str] | Non
 
     sandbox.traced, sandbox.driver_code = True, instrument(grader.home.drivers.read_text(encoding="utf-8"))
     try:
-        with keep_replies(grader, finds=True), observe_calls(grader, note):
+        with keep_replies(grader, finds), observe_calls(grader, note):
             trial = try_variant(grader, solution, questions)
     finally:
         sandbox.traced, sandbox.driver_code = False, ""
@@ -187,7 +189,9 @@ def choose_works(change: Change, works: Sequence[OtherWork]) -> list[OtherWork]:
     return [work for found in (right, wrong) for work in draw.sample(found, min(OTHER_WORKS, len(found)))]
 
 
-def try_change(grader: Grader, solution: str, change: Change, path: Path, works: Sequence[OtherWork] = ()) -> bool:
+def try_change(
+    grader: Grader, solution: str, change: Change, path: Path, works: Sequence[OtherWork] = (), finds: bool = True
+) -> bool:
     """Return whether the solution and the other code get the same grades and hints with a change; a task for a pool."""
     baseline, sandbox = Baseline.read(path), grader.harness.sandbox
 
@@ -195,7 +199,7 @@ def try_change(grader: Grader, solution: str, change: Change, path: Path, works:
         driver, reply = baseline.replies.get(hash_call(request), ("", None))
         return None if driver in change.drivers else reply
 
-    with keep_replies(grader, finds=True):
+    with keep_replies(grader, finds):
         with _changed(grader, change):
             sandbox.recall = recall
             if try_variant(grader, solution, set(change.questions), thorough=False).lost():

@@ -59,7 +59,7 @@ class ProofOptions:
         html: The file for the matrix of mistakes and checks.
         seeds: How often to repeat random checks (see `flake`).
         workers: How many trials run at the same time.
-        anew: Whether to ignore the records of trials, and write new ones if there is no fault.
+        anew: Whether to trust neither records of trials nor kept replies, and to write new records if there is no fault.
         sample: The seed that selects the records to recheck; by default, a different one at each run.
     """
 
@@ -125,7 +125,11 @@ class Proof:
     trials: TrialRunner = field(init=False)
 
     def run(self, pool: TrialPool) -> Iterator[Finding]:
-        """Yield the findings, part by part. All trials are submitted first, those that train agents before the others."""
+        """Yield the findings, part by part.
+
+        All trials are submitted first, the longest before the others: those that train agents. The quick proof knows only after
+        the trial of an alternative whether to train it.
+        """
         stale = pool.submit(_stale)
         solution = pool.submit(_try_solution, self._text())
         faults = list(self.read_catalogue())
@@ -147,7 +151,7 @@ class Proof:
         sample = random.randrange(10**6) if self.options.sample is None else self.options.sample
         self.trials = TrialRunner(pool, self.home, all_tasks, known, sample, self.options.anew)
         covered = self._cover(pool, [*units, *wrong, *filter(None, beside), *(task for _, _, task in changed)])
-        for task in [*rounded, *units, *([] if self.options.quick else filter(None, training))]:
+        for task in [*([] if self.options.quick else filter(None, training)), *rounded, *units]:
             self.trials.start(task)
         whole = pool.submit(_try_whole_agent, self._hopeless(), sorted(self._proven_by_mistakes()))
         stub = pool.submit(_try_stub, make_stub(self._text(), self.home.assignment))
@@ -173,7 +177,7 @@ class Proof:
         if not self.options.quick:
             yield from self.mutants(changed)
             lost = [(variant, verdict.failed) for variant, _, verdict in self.tried.values()]
-            yield from prove_test_side(pool, self.home, self.right, lost, sample)
+            yield from prove_test_side(pool, self.home, self.right, lost, sample, finds=not self.options.anew)
             yield from measure_hints(pool, self.home, self.right, self.wrong, sample)
         yield from self.trials.findings()
 

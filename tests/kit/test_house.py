@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,9 @@ INPUTS = {
     "test_checks_import_nothing_of_the_students": ("tests/visible/*.py", "tests/hidden/*.py", "tests/views/*.py"),
     "test_judge_process_never_loads_torch_or_student_code": ("grader/judge/run.py", "grading:policy_gradient"),
     "test_no_absolute_paths_are_tracked": ("**",),
+    "test_records_are_small": ("tests/proof/*.jsonl",),
+    "test_ci_runs_make_test": (".ci/run",),
+    "test_make_verify_runs_every_proof_that_contributing_lists": ("Makefile", "CONTRIBUTING.md"),
 }
 ROOT = Path(__file__).resolve().parents[2]
 LONG = 350  # lines
@@ -138,6 +142,29 @@ def test_judge_process_never_loads_torch_or_student_code(tmp_path: Path) -> None
     assert points == 20
     for name in ("torch", "gymnasium", "utils", "submitted", "drivers", "matplotlib"):
         assert name not in modules
+
+
+def test_records_are_small() -> None:
+    """Every commit of records adds as much to each clone again."""
+    assert sum(path.stat().st_size for path in (ROOT / "tests" / "proof").glob("*.jsonl")) <= 500_000
+
+
+def test_ci_runs_make_test() -> None:
+    """What CI runs must be what everybody runs before a push."""
+    assert (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()[-1] == "exec make test"
+
+
+def test_make_verify_runs_every_proof_that_contributing_lists() -> None:
+    """A proof that nothing runs stays green for ever."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text.partition("| proof of | command |\n")[2].partition("\n\n")[0]
+    listed = set(re.findall(r"pytest -m (\w+)|python -m (grader) verify NAME|make (\w+)", table))
+    recipes = dict(re.findall(r"^(\w+):.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert "$(RUN) -m grader verify\n" in recipes["verify"]
+    for marker, _, target in listed:
+        assert not marker or re.search(rf"-m .*\b{marker}\b", recipes["verify"]), f"make verify does not run pytest -m {marker}"
+        assert not target or target in recipes, f"there is no make {target}"
+    assert {marker for marker, _, _ in listed} >= {"attack", "oracle", "hypothesis", "sampled"}
 
 
 def test_no_absolute_paths_are_tracked() -> None:

@@ -28,6 +28,6 @@ def test_suite_is_proven(name: str, request: pytest.FixtureRequest, record_prope
     command = [sys.executable, "-m", prove.__name__, name, str(workers)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     for line in done.stdout.splitlines():
-        if re.match(r"\d+ trials are|tried: |no record fits|took ", line):
+        if re.match(r"\d+ trials are|tried: |no record fits|git shows |took ", line):
             record_property("said", f"{name}: {line}")
     assert done.returncode == 0, "\n".join([line for line in done.stdout.splitlines() if "FAULT" in line] + [done.stderr])

@@ -7,20 +7,27 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from grader import answers, fingerprints, hashing
 from grader.assignment import SUITES, AssignmentFiles, list_assignments
 from grader.authoring.build import BuildOptions, build
+from grader.authoring.stub import make_stub
+from grader.judge.run import Grader
 from grader.proof import records
 from grader.proof.catalogue import load_catalogue
-from grader.proof.records import Record, RecordKeys
-from grader.proof.trials import TrialTask
+from grader.proof.records import Record, RecordKeys, Records
+from grader.proof.reply_cache import ReplyStore
+from grader.proof.trials import Trial, TrialTask, keep_replies, run_task, try_variant
 from grader.proof.verify import ProofOptions, verify
 from grader.sandbox.definitions import hash_functions
 from grader.sandbox.entered import IMPORTED
+from grader.sandbox.forked import ForkedSandbox
+from grader.sandbox.reply import Reply
 
 pytestmark = pytest.mark.recorded
 
@@ -52,7 +59,11 @@ def proven_toy(built_toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     git(root, "init", "--quiet")
     commit(root, "a toy")
     assert [line for line, fault in verify(root, "toy", ProofOptions(anew=True)) if fault] == []
+    *most, last = (root / RECORDS).read_text(encoding="utf-8").splitlines()[1:]
+    store(root, most)
     commit(root, "records of it")
+    store(root, [*most, last])
+    commit(root, "one more, that trains: nothing is new that would be tried")
     return root
 
 
@@ -60,6 +71,21 @@ def proven_toy(built_toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 def toy(proven_toy: Path, tmp_path: Path) -> Path:
     """A copy of it, to be changed."""
     return Path(shutil.copytree(proven_toy, tmp_path / "toy"))
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Fill with the ids of the trials that run."""
+    ran: list[str] = []
+    real = records.TrialRunner.start
+
+    def start(self: records.TrialRunner, task: TrialTask) -> None:
+        if not self.believes(task):
+            ran.append(task.id)
+        real(self, task)
+
+    monkeypatch.setattr(records.TrialRunner, "start", start)
+    return ran
 
 
 @pytest.fixture
@@ -133,16 +159,35 @@ def fallen(root: Path, change: Callable[[], object]) -> set[str]:
     return {name for name in before if before[name] != after[name]}
 
 
-def tried(root: Path, **options) -> tuple[int, int, int]:
-    """Return how many trials had no record, a later one, or were drawn by chance; all of them where no record was believed."""
+def tried(root: Path, **options) -> tuple[int, int, int, int]:
+    """Return how many trials had no record, a later one, a new one, or were drawn by chance; all where no record fits."""
     lines = [line for line, _ in verify(root, "toy", ProofOptions(**options))]
-    (found,) = [line for line in lines if line.startswith("tried: ")] or [f"tried: {len(entries(root))}, 0, 0"]
-    without, later, drawn = map(int, re.findall(r"\d+(?= \w|,|$)", found)[:3])
-    return without, later, drawn
+    (found,) = [line for line in lines if line.startswith("tried: ")] or [f"tried: {len(entries(root))}, 0, 0, 0"]
+    without, later, new, drawn = map(int, re.findall(r"[:,] (\d+)", found))
+    return without, later, new, drawn
 
 
 def entries(root: Path) -> list[list]:
     return [json.loads(line) for line in (root / RECORDS).read_text(encoding="utf-8").splitlines()[1:]]
+
+
+def store(root: Path, lines: list[str]) -> None:
+    """Write records with the digest that belongs to them."""
+    head = re.sub(r'"digest": "\w+"', f'"digest": "{hashing.hash_parts(lines)}"', read_head(root))
+    (root / RECORDS).write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
+
+
+def read_head(root: Path) -> str:
+    return (root / RECORDS).read_text(encoding="utf-8").partition("\n")[0]
+
+
+def forge(root: Path, trial: str, old: str, new: str) -> None:
+    """Change what the record of a trial says, and the digest."""
+    lines = (root / RECORDS).read_text(encoding="utf-8").splitlines()[1:]
+    (place,) = [number for number, line in enumerate(lines) if line.startswith(f'["{trial}"')]
+    assert old in lines[place]
+    lines[place] = lines[place].replace(old, new, 1)
+    store(root, lines)
 
 
 def faults(root: Path, **options) -> list[str]:
@@ -153,28 +198,85 @@ def test_nothing_is_tried_twice_but_a_sample(toy: Path) -> None:
     """Catches: records that are written and not believed, or a proof that believes all of them."""
     count = len(entries(toy))
     assert count > 20
-    assert tried(toy) == (0, 0, -(-count // 20))
+    lines = [line for line, _ in verify(toy, "toy")]
+    assert any(
+        line.startswith(f"tried: 0 without a record, 0 with a changed one, 0 of 0 with a new one, {-(-count // 20)} ")
+        for line in lines
+    )
+    assert not any(line.startswith("git shows no earlier version") for line in lines)
 
 
-def test_each_run_draws_another_sample_and_a_seed_repeats_it(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_run_draws_another_sample_and_a_seed_repeats_it(
+    toy: Path, started: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Catches: a sample that is the same every time, so that a wrong record outside of it is never found."""
-    ran: list[str] = []
-    real = records.TrialRunner.start
+    monkeypatch.setattr(records, "SHARE", 0.5)
 
-    def start(self: records.TrialRunner, task: TrialTask) -> None:
-        if not self.believes(task):
-            ran.append(task.id)
-        real(self, task)
+    def draw(seed: int | None) -> tuple[set[str], int]:
+        started.clear()
+        (seeds,) = [
+            found
+            for line, _ in verify(toy, "toy", ProofOptions(quick=True, sample=seed))
+            if (found := re.findall(r"--sample (\d+)", line))
+        ]
+        return set(started), int(seeds[0])
 
-    monkeypatch.setattr(records.TrialRunner, "start", start)
+    samples = [draw(None) for _ in range(4)]
+    assert len({frozenset(sample) for sample, _ in samples}) > 1
+    assert draw(samples[0][1]) == samples[0]
 
-    def drawn(seed: int) -> set[str]:
-        ran.clear()
-        assert faults(toy, sample=seed) == []
-        return set(ran)
 
-    assert drawn(1) == drawn(1)
-    assert len({frozenset(drawn(seed)) for seed in range(4)}) > 1
+def test_solution_stub_and_whole_agent_run_where_all_records_are_believed(
+    toy: Path, started: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches: a proof that believes records alone, and does not notice that the solution fails on this machine."""
+    ran: list[tuple[str, set[str] | None]] = []
+
+    def note(grader: Grader, submission: str, select: set[str] | None, **options: Any) -> Trial:
+        ran.append((submission, select))
+        return try_variant(grader, submission, select, **options)
+
+    monkeypatch.setattr("grader.proof.verify.try_variant", note)
+    monkeypatch.setattr(records, "SHARE", 0.0)
+    assert faults(toy) == []
+    assert started == []
+    home = AssignmentFiles(toy, "toy")
+    solution = (home.solution / "submitted.py").read_text(encoding="utf-8")
+    (hopeless,) = [variant for variant in load_catalogue(home, "mistakes") if not variant.learns]
+    assert ran == [(solution, None), (make_stub(solution, home.assignment), None), (hopeless.submission, {"both"})]
+
+
+def test_new_records_are_tried_unless_they_train(toy: Path, started: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a forged record among those of the last commit that nobody tries, or a fresh clone that trains every agent."""
+    shutil.rmtree(toy / ".git")
+    monkeypatch.setattr(records, "SHARE", 0.0)
+    monkeypatch.setattr(records, "FRESH", 1000)
+    assert tried(toy)[:2] == (0, 0)
+    names = {Record.read(json.dumps(entry)).trial for entry in entries(toy)}
+    assert names - set(started) == {"training spread_by_sorting", "training total_by_reducing"}
+
+
+@pytest.mark.parametrize("shallow", [True, False], ids=["shallow clone", "no git"])
+def test_a_file_that_cannot_be_compared_is_told(toy: Path, tmp_path: Path, shallow: bool) -> None:
+    """Catches: a clone of CI in which nobody notices that records were not compared with what was committed before."""
+    if shallow:
+        git(tmp_path, "clone", "--quiet", "--depth", "1", toy.as_uri(), "clone")
+        toy = tmp_path / "clone"
+    else:
+        shutil.rmtree(toy / ".git")
+    told = "git shows no earlier version of tests/proof/toy.jsonl to compare it with (is this a shallow clone?)"
+    found = list(verify(toy, "toy"))
+    assert (told, None) in found
+    assert any(f", {records.FRESH} of " in line for line, _ in found if line.startswith("tried: "))
+
+
+def test_records_that_all_were_changed_are_counted(toy: Path) -> None:
+    """Catches: a proof that runs every trial, and does not say why."""
+    shutil.rmtree(toy / ".git")
+    (toy / RECORDS).write_text(
+        (toy / RECORDS).read_text(encoding="utf-8").replace('"digest": "', '"digest": "0'), encoding="utf-8"
+    )
+    assert tried(toy) == (0, len(entries(toy)), 0, 0)
 
 
 DRIVERS, VIEWS, VISIBLE = "tests/drivers/toy.py", "tests/views/toy.py", "tests/visible/test_toy.py"
@@ -193,6 +295,8 @@ TOML = "assignments/toy/assignment.toml"
         (VISIBLE, '"""From -2', '"""From - 2', {"spread"}),
         ("tests/hidden/test_toy.py", 'points(1, question="spread")', 'points(2, question="spread")', {"spread"}),
         ("tests/visible/answers/toy.json", '"answer": {"total": 3.5}', '"answer": {"total": 3.6}', {"total"}),
+        ("tests/visible/answers/toy.json", '"values": [1.5,-2.0,4.0]}', '"values": [1.5,-2.0,5.0]}', {"total"}),
+        ("tests/hidden/answers/toy.json", '"driver": "stretched"', '"driver": "spread"', {"spread"}),
         (TOML, 'needs = ["total", "spread"]', 'needs = ["total"]', {"both"}),
         (TOML, 'title = "Sums and spreads"', 'title = "Sums"', set()),
     ],
@@ -224,6 +328,34 @@ def test_a_change_makes_the_records_fall_that_it_can_change(toy: Path, name: str
 def test_what_runs_when_drivers_are_imported_decides_about_all(toy: Path, before: str) -> None:
     """Catches: a patch at the top of the drivers, which no check names, and which changes what every call returns."""
     assert fallen(toy, lambda: add_to_drivers(toy, before)) == {"total", "spread", "both", "all"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "trials"),
+    [
+        ("[[questions]]", "[limits]\nmemory_mb = 900\n\n[[questions]]", {"total", "spread", "both"}),
+        ("[[questions]]", "[limits]\nbudget = 100.0\n\n[[questions]]", {"total", "spread", "both"}),
+        ("[[questions]]", "[limits]\nattachment_mb = 2\n\n[[questions]]", {"total", "spread", "both"}),
+        ('needs = ["total", "spread"]', 'needs = ["total", "spread"]\nseconds = 9.0', {"both"}),
+    ],
+)
+def test_each_limit_decides(toy: Path, old: str, new: str, trials: set[str]) -> None:
+    """Catches: a record of a call that had more memory, or of a run that had more time."""
+    assert fallen(toy, lambda: edit(toy / TOML, old, new)) == {*trials, "all"}
+
+
+@pytest.mark.parametrize("name", ["GRADER_LEVEL", "GRADER_WITHOUT", "GRADER_PROCESSOR"])
+def test_a_sandbox_that_was_asked_for_decides_about_all(toy: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: records for everybody that were made without a layer of the sandbox, or with other arithmetic."""
+    assert len(fallen(toy, lambda: monkeypatch.setenv(name, "anything"))) == 4
+    monkeypatch.delenv(name)
+    assert fallen(toy, lambda: monkeypatch.setenv(name, "")) == set()
+
+
+def test_records_of_another_processor_are_not_believed(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a command that is to reproduce a fault of another processor, and takes the records of this one."""
+    monkeypatch.setenv("GRADER_PROCESSOR", "sse4")
+    assert "no record fits: GRADER_PROCESSOR=sse4 is set" in [line for line, _ in verify(toy, "toy", ProofOptions(quick=True))]
 
 
 def test_what_a_patch_uses_decides_as_well(toy: Path) -> None:
@@ -333,10 +465,22 @@ def test_a_view_that_a_check_uses(toy: Path, kit: Path, imported: str, used: str
     assert fallen(toy, lambda: edit(views, 'in ("returned", *names)', 'in ("returned", "more", *names)')) == {"spread", "all"}
 
 
-def test_what_drivers_share(toy: Path, kit: Path) -> None:
+@pytest.mark.parametrize(
+    ("imported", "late", "used"),
+    [
+        ("from grader.sandbox.facts import describe_kind, to_plain", "", "to_plain"),
+        ("from grader.sandbox.facts import to_plain as plain", "", "plain"),
+        ("from grader.sandbox import facts", "", "facts.to_plain"),
+        ("import grader.sandbox.facts", "", "grader.sandbox.facts.to_plain"),
+        ("", "from grader.sandbox.facts import to_plain", "to_plain"),
+        ("", "from grader.sandbox import facts as shared", "shared.to_plain"),
+    ],
+)
+def test_what_drivers_share(toy: Path, kit: Path, imported: str, late: str, used: str) -> None:
     """Catches: a change of what drivers of several assignments use, of which no key knows, or which voids every record."""
-    add_to_drivers(toy, "from grader.sandbox.facts import describe_kind, to_plain\n")
-    edit(toy / DRIVERS, '"spread": submitted.spread(values) if', '"spread": to_plain(submitted.spread(values)) if')
+    add_to_drivers(toy, f"{imported}\n")
+    edit(toy / DRIVERS, "    FACTOR\n", f"    FACTOR\n    {late}\n")
+    edit(toy / DRIVERS, '"spread": submitted.spread(values) if', f'"spread": {used}(submitted.spread(values)) if')
     facts = kit / "sandbox" / "facts.py"
     assert fallen(toy, lambda: edit(facts, "value.detach()", "value.clone()")) == {"spread", "all"}
     assert fallen(toy, lambda: edit(facts, "item in result[:6]", "item in result[:7]")) == set()
@@ -444,9 +588,20 @@ def test_a_function_that_the_stub_has_decides_about_its_trial(toy: Path) -> None
     assert {name for name in before if before[name] != after[name]} == set(before)
 
 
-def test_a_driver_that_reads_the_text_depends_on_comments(toy: Path) -> None:
+@pytest.mark.parametrize(
+    "looks",
+    [
+        "len(inspect.getsource(submitted.total))",
+        "submitted.total.__code__.co_firstlineno",
+        "dis.Bytecode(submitted.total).dis()",
+        "linecache.getline('submitted.py', 1)",
+        "torch.jit.script(submitted.total)(values)",
+        "torch.compile(submitted.total)(values)",
+    ],
+)
+def test_a_driver_that_reads_the_text_depends_on_comments(toy: Path, looks: str) -> None:
     """Catches: a check for a loop in the source, whose verdict a comment can change."""
-    edit(toy / DRIVERS, '{"total": submitted.total(values)}', '{"total": len(inspect.getsource(submitted.total))}')
+    edit(toy / DRIVERS, '{"total": submitted.total(values)}', f'{{"total": {looks}}}')
     assert keys(toy)["total"] != keys(toy, SUBMISSION + "# more\n")["total"]
 
 
@@ -501,7 +656,7 @@ def test_a_question_does_not_depend_on_the_whole_file(name: str) -> None:
 def test_what_a_single_function_shows_does_not_depend_on_the_whole_agent(toy: Path) -> None:
     """Catches: a check of the whole agent whose change lets all mistakes be tried again, though none of them came to it."""
     edit(toy / VISIBLE, 'student.expect("both_of_four")', 'student.expect("both_of_four", rtol=0.1)')
-    without, later, _ = tried(toy)
+    without, later, *_ = tried(toy)
     assert 0 < without + later < len(entries(toy)) / 2
 
 
@@ -558,7 +713,8 @@ def test_a_body_that_is_never_entered(toy: Path, entered: set[str], old: str, ne
 def test_records_say_which_functions_were_entered(toy: Path) -> None:
     """Catches: trials that are not traced, so that each depends on every function that its checks could reach."""
     found = {name: key for name, key, *_ in entries(toy)}
-    assert all("_" in key for name, key in found.items() if name.startswith("mistake"))
+    assert [name for name in found if name.startswith("m/")]
+    assert all("_" in key for name, key in found.items() if name.startswith("m/"))
 
 
 def test_a_key_that_is_none(toy: Path) -> None:
@@ -581,17 +737,16 @@ def test_an_edited_mistake_is_tried_alone(toy: Path) -> None:
 
 
 @pytest.mark.parametrize("alone", [True, False], ids=["apart", "with another change"])
-@pytest.mark.parametrize("forged", ["verdict", "key", "verdict and digest"])
+@pytest.mark.parametrize("forged", ["verdict", "key", "verdict and digest", "key and digest"])
 def test_a_forged_record_is_found(toy: Path, alone: bool, forged: str) -> None:
     """Catches: a mistake that no check catches any more, and a record, made by hand, that says it is caught."""
     unnoticed = next(
         variant for variant in load_catalogue(AssignmentFiles(toy, "toy"), "mistakes") if variant.id == "nothing_of_nothing"
     )
     assert unnoticed.question == "total"
-    lines = (toy / RECORDS).read_text(encoding="utf-8").splitlines()
-    (place,) = [number for number, line in enumerate(lines) if '"mistake nothing_of_nothing"' in line]
-    if forged != "key":
-        lines[place] = lines[place].replace("h/nothing_to_add", "v/three")
+    before = read_head(toy)
+    if "verdict" in forged:
+        forge(toy, "m/nothing_of_nothing", "h/nothing_to_add", "v/three")
     else:
         # The check is weakened, and the old verdict gets the key that belongs to the new check.
         edit(toy / "tests" / "hidden" / "test_toy.py", 'student.expect("no_values")', 'student.call("total", values=[])')
@@ -600,28 +755,136 @@ def test_a_forged_record_is_found(toy: Path, alone: bool, forged: str) -> None:
         entry = {suite: mistakes[suite].get(unnoticed.id) for suite in SUITES}
         about = (unnoticed.id, unnoticed.question, unnoticed.hint)
         task = TrialTask("mistake nothing_of_nothing", unnoticed.submission, TOTAL, BOTH, mistake=about, entries=entry)
-        lines[place] = re.sub(r'","\w+"', f'","{RecordKeys(home, mistakes).of(task)}"', lines[place], count=1)
-    if forged == "verdict and digest":
-        lines[0] = re.sub(r'"digest": "\w+"', f'"digest": "{hashing.hash_parts(lines[1:])}"', lines[0])
+        (key,) = [key for name, key, *_ in entries(toy) if name == "m/nothing_of_nothing"]
+        forge(toy, "m/nothing_of_nothing", key, RecordKeys(home, mistakes).of(task))
+    if "digest" not in forged:
+        edit(toy / RECORDS, read_head(toy), before)
     if not alone:
         edit(toy / "solutions" / "toy" / "mistakes.py", "return", "return 0 +")
-    (toy / RECORDS).write_text("\n".join(lines) + "\n", encoding="utf-8")
     commit(toy, "nothing to see")
     wrong = [line for line in faults(toy) if line.startswith("the record of mistake nothing_of_nothing in toy.jsonl is wrong")]
     assert len(wrong) == 1
 
 
+def test_a_proof_of_all_names_the_record_that_it_replaces(toy: Path) -> None:
+    """Catches: a forged record that `verify --all` replaces without a word, so that nobody asks how it came there."""
+    right = entries(toy)
+    forge(toy, "m/nothing_of_nothing", "h/nothing_to_add", "v/three")
+    found = list(verify(toy, "toy", ProofOptions(anew=True)))
+    assert [line for line, fault in found if fault] == []
+    (named,) = [line for line, _ in found if "toy.jsonl is wrong" in line]
+    assert named.startswith("the record of mistake nothing_of_nothing ")
+    assert entries(toy) == right
+    assert not [line for line, _ in found if line.startswith(("no record fits", "tried: "))]
+
+
+def test_a_record_that_says_alike_of_something_else_is_told(toy: Path) -> None:
+    """Catches: an alternative that no quick proof trains because its record says, wrongly, that it returns the same."""
+    forge(toy, "alternative total_by_reducing", ',{"alike":true}', "")
+    told = "the record of alternative total_by_reducing in toy.jsonl says that it returns something else; now it does not"
+    assert [fault for line, fault in verify(toy, "toy") if line == told] == [None]
+
+
+def test_the_commit_of_a_proof_says_whether_files_differed(toy: Path) -> None:
+    """Catches: a commit in the records at which the suite that was proven is not to be found."""
+    found = Records(AssignmentFiles(toy, "toy"))
+
+    def write() -> str:
+        found.write(list(found.known.values()))
+        proven: str = json.loads(read_head(toy))["proven"]
+        return proven
+
+    commit_of_toy = write()
+    assert re.fullmatch(r"[0-9a-f]{12}", commit_of_toy)
+    store(toy, [])  # the records themselves do not count
+    assert write() == commit_of_toy
+    add_to_drivers(toy, "# more\n")
+    assert write() == f"{commit_of_toy} with changes"
+
+
+ENDLESS = """
+
+@mistake("total", hint="When does your loop end?")
+def endless(values):
+    while not values:
+        pass
+    return 7.0 + sum(values)
+"""
+
+
+def test_a_trial_that_hit_a_time_limit_is_not_recorded(toy: Path) -> None:
+    """Catches: a slow moment of one machine that all others believe."""
+    edit(toy / TOML, "[[questions]]", "[limits]\nseconds = 1.0\n\n[[questions]]")
+    path = toy / "solutions" / "toy" / "mistakes.py"
+    path.write_text(path.read_text(encoding="utf-8") + ENDLESS, encoding="utf-8")
+    build(toy, "toy")
+    found = list(verify(toy, "toy", ProofOptions(anew=True)))
+    assert [line for line, fault in found if fault] == []
+    assert any(line.endswith("1 hit a time limit") for line, _ in found)
+    names = {name for name, *_ in entries(toy)}
+    assert "m/endless" not in names
+    assert {"m/product", "b/endless"} <= names
+
+
+def test_after_a_change_of_the_judge_no_call_of_a_trial_is_made_again(
+    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches: replies that nobody keeps or asks for, or that a new hash of the judge voids; and `--all`, which uses some."""
+    calls: list[str] = []
+    trials: list[bool] = []
+    run = ForkedSandbox._run
+
+    def note(self: ForkedSandbox, request: dict[str, Any], seconds: float) -> Reply:
+        if trials and request["do"] == "call":
+            calls.append(request["driver"])
+        return run(self, request, seconds)
+
+    def try_task(*arguments: Any) -> Any:
+        trials.append(True)
+        try:
+            return run_task(*arguments)
+        finally:
+            trials.pop()
+
+    def count(**options: Any) -> int:
+        calls.clear()
+        assert faults(toy, quick=True, **options) == []
+        return len(calls)
+
+    monkeypatch.setattr("grader.proof.trials.ReplyStore", lambda: ReplyStore(tmp_path / "kept" / "replies.sqlite"))
+    monkeypatch.setattr(ForkedSandbox, "_run", note)
+    monkeypatch.setattr(records, "run_task", try_task)
+    (toy / RECORDS).unlink()
+    first = count()
+    assert first > 20
+    monkeypatch.setattr(records, "hash_kit", lambda *_, **__: "another judge")
+    assert count() == 0
+    assert count(anew=True) == first
+
+
+def test_the_test_side_uses_kept_replies_unless_all_is_proven(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: `verify --all` that believes what changed drivers replied before."""
+    asked: list[bool] = []
+
+    def note(grader: Grader, finds: bool) -> AbstractContextManager[None]:
+        asked.append(finds)
+        return keep_replies(grader, finds)
+
+    monkeypatch.setattr("grader.proof.testside.keep_replies", note)
+    for anew in (False, True):
+        asked.clear()
+        assert faults(toy, anew=anew) == []
+        assert len(asked) > 10
+        assert set(asked) == {not anew}
+
+
 def lengthen(root: Path) -> None:
-    """Write the records as earlier versions of the kit did, with whole ids of checks."""
+    """Write the records as earlier versions of the kit did, with whole ids."""
     _, *lines = (root / RECORDS).read_text(encoding="utf-8").splitlines()
-    lines = [line.replace('"v/', '"visible/test_').replace('"h/', '"hidden/test_') for line in lines]
-    assert any('"hidden/test_' in line for line in lines)
-    head = re.sub(r'"digest": "\w+"', f'"digest": "{hashing.hash_parts(lines)}"', read_head(root))
-    (root / RECORDS).write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
-
-
-def read_head(root: Path) -> str:
-    return (root / RECORDS).read_text(encoding="utf-8").partition("\n")[0]
+    for prefix, short in records.SHORT.items():
+        assert any(f'"{short}' in line for line in lines)
+        lines = [line.replace(f'"{short}', f'"{prefix}') for line in lines]
+    store(root, lines)
 
 
 def test_records_with_whole_ids_are_believed(toy: Path) -> None:
@@ -643,16 +906,11 @@ def test_a_forged_record_in_the_other_form_is_found(toy: Path) -> None:
     assert len([line for line in faults(toy) if "toy.jsonl is wrong" in line]) == 1
 
 
-@pytest.mark.parametrize(("old", "new"), [('nothing","', 'nothing", "'), ('"mistake ', '"mistake\\u0020')])
+@pytest.mark.parametrize(("old", "new"), [('nothing","', 'nothing", "'), ('"m/', '"mistake\\u0020'), ('"m/', '"mistake ')])
 def test_a_forged_record_in_another_spelling_is_found(toy: Path, old: str, new: str) -> None:
     """Catches: a record with a new digest that contradicts the last commit, and is not compared with it."""
-    lines = (toy / RECORDS).read_text(encoding="utf-8").splitlines()
-    (place,) = [number for number, line in enumerate(lines) if '"mistake nothing_of_nothing"' in line]
-    lines[place] = lines[place].replace('"h/nothing_to_add"', '"v/three"').replace(old, new, 1)
-    assert '"v/three"' in lines[place]
-    assert new in lines[place]
-    lines[0] = re.sub(r'"digest": "\w+"', f'"digest": "{hashing.hash_parts(lines[1:])}"', lines[0])
-    (toy / RECORDS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    forge(toy, "m/nothing_of_nothing", '"h/nothing_to_add"', '"v/three"')
+    forge(toy, "m/nothing_of_nothing", old, new)
     assert len([line for line in faults(toy) if "toy.jsonl is wrong" in line]) == 1
 
 
@@ -678,7 +936,7 @@ def test_damaged_records_are_believed_by_nobody(toy: Path, content: str) -> None
 def test_a_record_that_stands_there_twice_is_tried(toy: Path) -> None:
     """Catches: a traceback after a merge, or the wrong one of the two that is believed."""
     lines = (toy / RECORDS).read_text(encoding="utf-8").splitlines()
-    (one,) = [line for line in lines if '"mistake nothing_of_nothing"' in line]
+    (one,) = [line for line in lines if '"m/nothing_of_nothing"' in line]
     other = one.replace("h/nothing_to_add", "v/three")
     (toy / RECORDS).write_text("\n".join([*lines, other]) + "\n", encoding="utf-8")
     assert len([line for line in faults(toy) if "is wrong" in line]) == 1

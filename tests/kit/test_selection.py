@@ -22,6 +22,7 @@ pytestmark = pytest.mark.recorded
 
 INPUTS = {
     "test_a_change_chooses_the_tests_that_it_can_affect": ("**",),
+    "test_a_change_in_an_assignment_chooses_its_proof_alone": ("**",),
     "test_answers_belong_to_their_assignment": ("**",),
     "test_every_pattern_matches_a_file": ("**",),
     "test_fixtures_of_all_modules_are_asked_for_and_declared": ("**",),
@@ -724,10 +725,14 @@ PURE = {"test_wire", "test_views", "test_similarity", "test_utils", *SOLUTIONS}
             PURE | {"test_course_policy"},
         ),
         ("grader/report/table.py", {"test_formats"}, PURE | {"test_course", "test_outcomes", "test_report"}),
-        ("grader/desk/debug.py", {"test_desk_debug"}, PURE | {"test_course_policy", "test_sandbox"}),
-        ("grader/proof/mutants.py", {"test_verify", "test_new"}, PURE | {"test_course_policy", "test_sandbox"}),
+        ("grader/desk/debug.py", {"test_desk_debug"}, PURE | {"test_course_policy", "test_sandbox", "test_proofs"}),
+        ("grader/proof/mutants.py", {"test_verify", "test_new", "test_proofs"}, PURE | {"test_course_policy", "test_sandbox"}),
         ("grader/authoring/example/solutions/NAME/cases.py", {"test_new"}, PURE | {"test_sandbox"}),
-        ("grader/judge/student.py", {"test_outcomes", "test_course", "test_verify", "test_command"}, PURE | {"test_sandbox"}),
+        (
+            "grader/judge/student.py",
+            {"test_outcomes", "test_course", "test_verify", "test_command", "test_proofs"},
+            PURE | {"test_sandbox"},
+        ),
         ("grader/judge/checks.ini", {"test_outcomes", "test_course"}, PURE | {"test_sandbox"}),
         (
             "grader/sandbox/server.py",
@@ -747,6 +752,32 @@ def test_a_change_chooses_the_tests_that_it_can_affect(
     found = choose_modules(repository, path, lambda content: content + b"\n")
     assert affected <= found
     assert not unaffected & found
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "assignments/ddpg/assignment.toml",
+        "assignments/ddpg/notebook.ipynb",
+        "assignments/ddpg/training.py",
+        "solutions/ddpg/alternatives.py",
+        "solutions/ddpg/cases.py",
+        "solutions/ddpg/mistakes.py",
+        "solutions/ddpg/submitted.py",
+        "solutions/ddpg/survivors.toml",
+        "tests/drivers/ddpg.py",
+        "tests/hidden/answers/ddpg.json",
+        "tests/hidden/mistakes/ddpg.json",
+        "tests/hidden/test_ddpg.py",
+        "tests/proof/ddpg.jsonl",
+        "tests/views/ddpg.py",
+        "tests/visible/test_ddpg.py",
+    ],
+)
+def test_a_change_in_an_assignment_chooses_its_proof_alone(repository: Snapshot, path: str) -> None:
+    """Catches: a file that decides a proof and is none of its inputs, or one that lets all five run again."""
+    assert "test_proofs" in choose_modules(repository, path, lambda content: content + b"\n", name="ddpg")
+    assert "test_proofs" not in choose_modules(repository, path, lambda content: content + b"\n", name="ppo_agent")
 
 
 def test_answers_belong_to_their_assignment(repository: Snapshot) -> None:

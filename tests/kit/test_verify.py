@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +18,7 @@ from grader.assignment import SUITES, AssignmentFiles, UsageError
 from grader.authoring.build import build
 from grader.authoring.staleness import list_stale_files
 from grader.commands.doctor import check_assignment
+from grader.judge import harness
 from grader.judge.harness import Harness
 from grader.judge.run import Grader
 from grader.proof.boundary import prove_confinement
@@ -107,6 +110,44 @@ def test_a_good_suite_is_proven(toy: Path, tmp_path: Path) -> None:
     assert "What is scale for?" in page
     marks = re.findall(r"^  \w+ +([x.]+)$", text, re.MULTILINE)
     assert page.count('<td class="fails">') == "".join(marks).count("x")
+
+
+def test_a_build_and_a_proof_need_one_server(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a server for each suite, with an import of torch for each. Other processors need their own."""
+    opened: list[str] = []
+    real = harness.open_sandbox  # type: ignore[attr-defined]  # that of conftest
+
+    def note(*arguments: Any, **options: Any) -> Any:
+        opened.append(os.environ.get("GRADER_PROCESSOR", ""))
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(harness, "open_sandbox", note)
+    build(toy, "toy")
+    assert opened == [""]
+    opened.clear()
+    assert faults(toy, quick=True) == []
+    assert sorted(opened) == ["", "avx2", "other-vendor", "sse4"]
+
+
+# Only end-to-end checks use four values.
+WRONG_FOR_FOUR = """
+
+@alternative("total")
+def total_of_some(values):
+    return sum(values, 0.0) if len(values) != 4 else 0.0
+"""
+
+
+def test_a_quick_proof_trains_no_alternative_that_returns_the_same(toy: Path) -> None:
+    """Catches: a quick proof that trains every agent, or a whole one that trains none."""
+    path = toy / "solutions" / "toy" / "alternatives.py"
+    path.write_text(path.read_text() + WRONG_FOR_FOUR)
+    found = list(verify(toy, "toy", ProofOptions(quick=True)))
+    assert [line for line, fault in found if fault] == []
+    assert any(
+        line.startswith("3 of these return the same as the solution in every call and were not trained") for line, _ in found
+    )
+    assert any(line.startswith("the alternative total_of_some does not pass visible/test_both") for line in faults(toy))
 
 
 def test_numbers_that_another_processor_rounds_away_are_told(toy: Path, edit) -> None:
