@@ -562,7 +562,10 @@ def calls(rng: np.random.Generator, *episodes: list[tuple[int, str]]) -> dict:
 
 @case("backward", question="PPOAgent.backward")
 def one_environment(rng):
-    return calls(rng, [(3, "terminated"), (2, "truncated"), (1, "truncated"), (4, "")]) | dict(episodes_per_update=9)
+    """A step may have a reward of 0, as an extra call has."""
+    given = calls(rng, [(3, "terminated"), (2, "truncated"), (1, "truncated"), (4, "")])
+    given["rewards"][1] = 0.0
+    return given | dict(episodes_per_update=9)
 
 
 @case("backward", question="PPOAgent.backward")
@@ -636,7 +639,9 @@ def four_environments_that_learn(rng):
 
 @case("backward", question="PPOAgent.backward", hidden=True)
 def updates_after_every_episode(rng):
-    return calls(rng, [(1, "truncated"), (4, "terminated"), (2, "terminated"), (2, "")]) | dict(episodes_per_update=1)
+    given = calls(rng, [(1, "truncated"), (4, "terminated"), (2, "terminated"), (2, "")])
+    given["rewards"][3] = 0.0
+    return given | dict(episodes_per_update=1)
 
 
 @case("backward", question="PPOAgent.backward", hidden=True)

@@ -1335,6 +1335,14 @@ always_a_row_for_each_environment = altered(
     form=True,
 )
 
+no_row_for_a_single_environment = altered(
+    "PPOAgent.forward",
+    {"if np.ndim(observation) > 1 else": "if len(self.memories) > 1 else"},
+    hint="What is the shape of the action for observations `[1, obs_dim]`, and what shape do you return?",
+    source="student code",
+    form=True,
+)
+
 log_probability_without_its_axis = altered(
     "PPOAgent.forward",
     {
@@ -1401,6 +1409,18 @@ extra_call_begins_an_episode = altered(
         "            memory.append(*step)"
     },
     hint="Is the action of the extra call ever taken?",
+    source="student code",
+)
+
+step_without_a_reward_is_the_extra_call = altered(
+    "PPOAgent.backward",
+    {
+        "        for index, step in enumerate(": ""
+        "        ended = np.logical_or(terminals, truncateds)\n"
+        "        for index, step in enumerate(",
+        "if memory.terminated or memory.truncated:": "if rewards[index] == 0 and not ended[index] and memory.rewards:",
+    },
+    hint="May a step inside an episode have a reward of 0, and what does your agent take it for?",
     source="student code",
 )
 
