@@ -25,6 +25,7 @@ pytestmark = pytest.mark.recorded
 
 INPUTS = (
     "grader/authoring/observing.py",
+    "grader/sandbox/facts.py",
     "tests/kit/drafts/**",
     "command:new",
     "command:build",

@@ -23,7 +23,7 @@ from grader.report.model import write_atomically
 
 pytestmark = pytest.mark.recorded
 
-INPUTS = ("docs/authoring.md", "grader/authoring/example/**", "command:new", "command:remove")
+INPUTS = ("docs/authoring.md", "grader/authoring/example/**", "grader/sandbox/facts.py", "command:new", "command:remove")
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME, TITLE = "smoothing_of_long_curves", "Smoothing " * 8  # as long as they may be, for the length of lines
