@@ -14,7 +14,7 @@ from tests.kit.made_kits import make_kit, run
 pytestmark = pytest.mark.recorded
 
 INPUTS = {
-    "*": ("docs/authoring.md", "grader/authoring/observing.py", "command:new", "command:build"),
+    "*": ("docs/authoring.md", "grader/authoring/observing.py", "grader/sandbox/facts.py", "command:new", "command:build"),
     "test_the_page_leads_from_a_module_to_a_proof": ("command:verify",),
     "test_the_page_ends_with_a_zip": (
         "command:release",
