@@ -91,7 +91,7 @@ def list_unwritten(text: str, stub: Mapping[str, frozenset[str]]) -> list[str]:
     return sorted(name for name, own in parse_code(text).fingerprints.items() if own in stub.get(name, ()))
 
 
-def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> dict[str, CheckIngredients]:
+def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...], titles: bool = True) -> dict[str, CheckIngredients]:
     """Return everything that decides a check except the submission and the stub, by check id without parameters.
 
     - the function, and everything that it uses from its file, views, drivers and the code that
@@ -101,6 +101,9 @@ def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> di
       them
     - support files: of Python, only the code
     - the limits in assignment.toml, and the needs and the function of its question
+
+    Args:
+        titles: Whether the titles of checks, which stand in reports and decide no points, are part of a digest.
     """
     drivers, shared = parse_file(home.drivers), parse_file(hashing.VIEWS)
     mentioned = hashing.FACTS.stem in home.drivers.read_text(encoding="utf-8")  # drivers can import it in many ways
@@ -131,7 +134,7 @@ def list_check_ingredients(home: AssignmentFiles, suites: tuple[str, ...]) -> di
                 seen |= {word for statement in own_views for word in statement.words | statement.attributes}
                 reached = [*own, *own_views, *shared.reach(seen), *run]
                 settings = _settings(home, checks, name)
-                code = [statement.text for statement in reached]
+                code = [statement.text if titles else statement.untitled for statement in reached]
                 given_words = {
                     word for case in used for text in _texts_in(cases[case].inputs) for word in re.findall(r"\w+", text)
                 }

@@ -52,6 +52,11 @@ class ParsedStatement(NamedTuple):
     attributes: frozenset[str]
     computes_case: bool
 
+    @property
+    def untitled(self) -> str:
+        """Its code, also of a check without a docstring."""
+        return _untitled(self.text)
+
 
 def parse_file(path: Path) -> ParsedModule:
     """Return a Python file as parsed; see `parse_code`."""
@@ -144,6 +149,12 @@ def list_users(path: Path) -> dict[str, frozenset[str]]:
 def is_check(name: str) -> bool:
     """Return whether pytest collects a function or class of this name."""
     return name.startswith(("test", "Test"))
+
+
+@cache
+def _untitled(code: str) -> str:
+    (node,) = ast.parse(code).body
+    return ast.unparse(drop_docstrings(node)) if is_check(getattr(node, "name", "")) else code
 
 
 @cache

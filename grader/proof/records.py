@@ -184,6 +184,8 @@ class Records:
 class RecordKeys:
     """Hashes of everything that decides a trial: its text, its checks and everything that they use, the kit and the libraries.
 
+    Titles decide nothing. Of a hint, only the mistakes that share it decide: one is recognized if its hint is given.
+
     Args:
         home: The assignment.
         mistakes: The evidence of mistakes, by suite and id: recognition depends on all mistakes that fail the same check.
@@ -198,15 +200,17 @@ class RecordKeys:
             str(home.assignment.hints),
         ]
         self._stub = fingerprints.read_stub(home, SUITES)
+        self._hinting: dict[str, str] = {}  # each hint, and the first mistake that has it
         shows: dict[str, list[str]] = defaultdict(list)
         for suite in SUITES:
             for entry in mistakes[suite].values():
-                seen = hash_parts([entry.id, entry.question, entry.hint, answers.hash_content(entry.shows, answers.DIGITS)])
+                named = self._hinting.setdefault(entry.hint, entry.id)
+                seen = hash_parts([entry.id, entry.question, named, answers.hash_content(entry.shows, answers.DIGITS)])
                 for check in entry.shows:
                     shows[f"{suite}/{check.partition('[')[0]}"].append(seen)
         self._checks: dict[str, list[str]] = defaultdict(list)
         self._about: dict[str, list[fingerprints.CheckIngredients]] = defaultdict(list)
-        for check, about in fingerprints.list_check_ingredients(home, SUITES).items():
+        for check, about in fingerprints.list_check_ingredients(home, SUITES, titles=False).items():
             question = fingerprints.find_question(home, check)
             self._checks[question] += [check, about.digest, *shows[check]]
             self._about[question].append(about)
@@ -220,12 +224,13 @@ class RecordKeys:
         """
         asked = [part for question in sorted(task.questions | task.whole) for part in (question, *self._checks[question])]
         entries = [
-            f"{suite} {answers.hash_content([entry.question, entry.hint, entry.shows], answers.DIGITS)}"
+            f"{suite} {answers.hash_content([entry.question, self._name(entry.hint), entry.shows], answers.DIGITS)}"
             for suite, entry in task.entries.items()
             if entry
         ]
         texts = self._texts(task)
-        about = [task.id, str(task.thorough), *task.mistake, str(len(task.whole))]
+        mistake, of_question, hint = task.mistake
+        about = [task.id, str(task.thorough), mistake, of_question, self._name(hint), str(len(task.whole))]
         about += fingerprints.list_unwritten(task.submission, self._stub)
         if task.processor:
             about += [task.processor, str(MARGIN)]
@@ -244,6 +249,10 @@ class RecordKeys:
         chosen = record.key.partition("_")[2]
         entered = FunctionNames.of(texts).decode(chosen) if chosen else frozenset()
         return record.key in (self.of(without_whole(task), entered), self.of(task, entered))
+
+    def _name(self, hint: str) -> str:
+        """Return the first mistake in whose evidence the hint is; the hint itself if there is none, as before a new `build`."""
+        return self._hinting.get(hint, hint)
 
     def _texts(self, task: TrialTask) -> list[str]:
         return [task.submission, *([self._solution] if task.observed else [])]
