@@ -922,6 +922,16 @@ noise_reset_in_each_step = altered(
     source="student code",
 )
 
+state_of_the_noise_overwritten = altered(
+    "DDPGAgent.select_action",
+    {
+        "action = np.clip(action + self.noise.sample(), -1.0, 1.0)": ""
+        "noise = self.noise.sample()\nnoise += action\naction = np.clip(noise, -1.0, 1.0)"
+    },
+    hint="Which array does `noise.sample()` return, and what happens to the noise if you write into that array?",
+    source="student code",
+)
+
 noise_never_drawn = altered(
     "DDPGAgent.select_action",
     {"self.noise.sample()": "self.noise.state"},

@@ -1481,6 +1481,18 @@ returns_not_shuffled = altered(
     hint="Do the returns for the value loss come from the same rows as the observations?",
 )
 
+value_loss_of_all_rows = altered(
+    "train_policy_gradient.minibatches",
+    {
+        "get_value_net_loss(**batch)": ""
+        'get_value_net_loss(**{**batch, "observation": rollout_buffer.observations, "returns": returns, '
+        '"action": rollout_buffer.actions, "old_logits": rollout_buffer.old_logits, '
+        '"return_or_advantage": return_or_advantage})'
+    },
+    hint="How many rows does each of the two losses get in one minibatch?",
+    source="student code",
+)
+
 old_logits_of_today = altered(
     "train_policy_gradient.minibatches",
     {'"old_logits": rollout_buffer.old_logits[rows]': '"old_logits": policy(rollout_buffer.observations[rows]).detach()'},

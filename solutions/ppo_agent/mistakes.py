@@ -1051,6 +1051,30 @@ one_hidden_layer_twice = altered(
     source="student code",
 )
 
+actor_layers_in_a_list = altered(
+    "Actor",
+    {
+        "            nn.Linear(window_length * obs_dim, 16),\n"
+        "            nn.ReLU(),\n"
+        "            nn.Linear(16, 16),\n"
+        "            nn.ReLU(),\n"
+        "            nn.Linear(16, 16),\n"
+        "            nn.ReLU(),\n"
+        "            nn.Linear(16, n),\n"
+        "        )\n": ""
+        "            nn.Linear(16, n),\n"
+        "        )\n"
+        "        self.layers = [nn.Linear(window_length * obs_dim, 16), nn.Linear(16, 16), nn.Linear(16, 16)]\n",
+        "        mu = self.mu(state)\n": ""
+        "        x = state.flatten(1)\n"
+        "        for layer in self.layers:\n"
+        "            x = layer(x).relu()\n"
+        "        mu = self.mu(x)\n",
+    },
+    hint="Which of your layers are in `parameters()`, and does a Python list register the modules in it?",
+    source="student code",
+)
+
 # Critic
 
 critic_of_two_hidden_layers = altered(

@@ -308,9 +308,9 @@ def sampling(submitted, count: int, size: int, batch_size: int, obs_dim: int, ac
             truths = ", done is True or False" if arrays["done"].dtype == bool else ""
             facts["update_model is made for this form"] = f"no{truths}"
     picked = np.concatenate(batches)
-    facts["rows that are not filled, or are no more what they were, come"] = bool(((picked < 0) | (picked >= count)).any())
+    facts["a batch has rows that were never filled, or have changed"] = bool(((picked < 0) | (picked >= count)).any())
     facts["a batch has a row twice"] = any(len(set(batch.tolist())) < len(batch) for batch in batches)
-    facts["how often each row came"] = np.bincount(np.clip(picked, 0, count - 1), minlength=count)
+    facts["how often each row came"] = np.bincount(picked[(picked >= 0) & (picked < count)], minlength=count)
     facts["batches"] = len(batches)
     facts["share of the batches that are neighboring rows"] = float(
         np.mean([np.ptp(batch) == len(batch) - 1 for batch in batches])
@@ -381,6 +381,16 @@ def repeats_itself(submitted, size: int, given: dict[str, float]) -> bool:
         process.reset()
         episodes.append(np.array([to_plain(process.sample()) for _ in range(3)], np.float64))
     return bool(np.array_equal(*episodes))  # type: ignore[arg-type]  # there are two
+
+
+def hands_out_its_state(submitted) -> bool:
+    """Return whether writing into a sample of the submission's noise changes the next sample; it may be a copy."""
+    with quietly():
+        process = submitted.OUNoise(2, mu=0.0, theta=0.15, sigma=0.0)
+        sample = process.sample()
+        sample += 8.0
+        return bool(np.abs(np.asarray(to_plain(process.sample()), np.float64)).max() > 1.0)
+    return False
 
 
 def moments(path: np.ndarray) -> dict[str, Any]:
@@ -636,6 +646,7 @@ class KnownNoise:
         self.mu, self.state = np.zeros(size), self.samples[0].copy()
         self.theta, self.sigma = named.get("theta", 0.15), named.get("sigma", 0.2)
         self.drawn = 0
+        self.handed_out: list[tuple[np.ndarray, np.ndarray]] = []  # each sample, and what it was
         self.resets: list[int] = []
         self.now: Callable[[], int] = lambda: 0
 
@@ -645,7 +656,8 @@ class KnownNoise:
     def sample(self) -> np.ndarray:
         self.state = np.array(self.samples[self.drawn % len(self.samples)])
         self.drawn += 1
-        return self.state.copy()
+        self.handed_out.append((self.state.copy(), self.state.copy()))
+        return self.handed_out[-1][0]
 
 
 class KnownMemory:
@@ -923,10 +935,12 @@ def actions(
         with quietly():
             same = np.array_equal(np.asarray(to_plain(pair[1]), np.float64).ravel(), chosen[-1])
             kept.append(np.array_equal(to_plain(pair[0]), state) and same)
+    overwritten = any(not np.array_equal(sample, as_drawn) for sample, as_drawn in agent.noise.handed_out)
     return {
         "form of an action": sorted(kinds),
         "actions": np.array(chosen),
         "the noise is reset": len(agent.noise.resets) > resets,
+        "the state of the noise is overwritten": overwritten and hands_out_its_state(submitted),
         "transition is [state, action]": kept == [True] * len(states),
     }
 

@@ -645,7 +645,8 @@ class Recording:
         loss = (net(observation) * pulled).sum(dim=1).mean()
         noted = {name: others.get(name) for name in ("action", "old_logits", "return_or_advantage", "returns")}
         for argument, value in (noted | {"observation": observation}).items():
-            self.forms.setdefault(argument, set()).add(short_form(value, len(rows)))
+            form = "not passed" if value is None else short_form(value, len(rows))
+            self.forms.setdefault(argument if name == "policy" else f"{argument} of the value loss", set()).add(form)
         self.minibatches["batches" if name == "policy" else "critic batches"].append(
             {
                 "collection": len(self.collections) - 1,

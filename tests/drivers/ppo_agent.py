@@ -1179,7 +1179,8 @@ def finishing(
     if all(name in facts and facts[name].size == len(rewards) for name in ("value_target", "advantage")):
         facts["value_target minus advantage"] = facts["value_target"] - facts["advantage"]
     else:
-        facts["value_target minus advantage"] = f"there are not {len(rewards)} of each"
+        sizes = [f"{name} has {facts[name].size}" for name in ("value_target", "advantage") if name in facts]
+        facts["value_target minus advantage"] = f"{' and '.join(sizes)} numbers for {len(rewards)} rows"
     facts["with a gradient"] = [name for name in KEYS if has_gradient(found.get(name))]
     facts["the memory is as it was"] = (
         [*map(len, lists_of(memory))] == [len(rewards)] * 5
@@ -1589,7 +1590,7 @@ def watched(name: str, function: Callable, wanted: str, is_usable: Callable[...,
             usable = is_usable(found, *given, **named)
         if not usable and not broken:
             form = f" {list(np.shape(to_plain(found)))}" if isinstance(found, (np.ndarray, Tensor)) else ""
-            finite = "" if not form or np.isfinite(to_plain(found)).all() else ", not all of whose numbers are finite"
+            finite = "" if not form or np.isfinite(to_plain(found)).all() else " with NaN or infinity"
             broken.append(f"in your {name}: it returns {describe_kind(found)}{form}{finite}; expected {wanted}")
         if not usable:
             raise ValueError(broken[0])

@@ -6,6 +6,7 @@ not change what they show.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -40,7 +41,8 @@ def policy_updates(facts: Facts) -> Facts:
     steps = [step["policy"] for step in facts["steps"]]
     wrong = [step for step in steps if not is_right(step)]
     view: Facts = {
-        "the optimizer makes steps": bool(steps),
+        "the policy loss is called": bool(facts["batches"]),
+        "the optimizer takes steps": bool(steps),
         "an update found no gradient": any(not step["arrived"] for step in wrong),
         "an update found another gradient than that of its minibatch's loss": bool(wrong),
         "weights moved by something else than the optimizer": facts["moved by more than the steps"]["policy"],
@@ -241,7 +243,15 @@ def of_their_rows(facts: Facts) -> Facts:
         if name == "old_logits":
             view["old_logits are of no row of the rollouts"] = foreign
             view["old_logits are the policy's answers of the moment"] = facts["old logits are those of the moment"]
+    if facts["critic batches"]:
+        view["the value loss gets the rows of the same minibatches"] = used_rows(facts, "critic batches") == used_rows(facts)
     return view
+
+
+def used_rows(facts: Facts, batches: str = "batches") -> tuple[Counter[int], Counter[int]]:
+    """Return how often the minibatches of a loss have each size, and how often each row is in them, in whichever order."""
+    rows = [batch["row"] for batch in facts[batches]]
+    return Counter(map(len, rows)), Counter(row for batch in rows for row in batch)
 
 
 def epochs(facts: Facts) -> list[tuple[int, list[list[int]]]]:

@@ -67,7 +67,7 @@ def test_every_row_may_come(student):
     """Each stored row is sampled with equal probability, and no other row; a batch is a copy."""
 
     def view(facts):
-        names = ("rows that are not filled, or are no more what they were, come", "a batch is changed by the next one")
+        names = ("a batch has rows that were never filled, or have changed", "a batch is changed by the next one")
         return drawn_evenly(facts) | only(*names)(facts)
 
     student.expect("batches_of_a_half_full_buffer", view, also_show=("how often each row came",))
@@ -238,7 +238,7 @@ def test_form_of_networks(student):
 @points(2, question="DDPGAgent.select_action")
 def test_action_and_noise(student):
     """After the random steps, an action is the actor's plus noise, clipped to [-1, 1]."""
-    student.expect("actions_with_noise", only("actions", "the noise is reset"))
+    student.expect("actions_with_noise", only("actions", "the noise is reset", "the state of the noise is overwritten"))
     student.expect("first_actions_with_noise", only("actions"))
 
 
