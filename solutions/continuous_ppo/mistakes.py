@@ -197,7 +197,7 @@ average_of_the_first_episodes = altered(
 init_of_torch = altered(
     "Model.layers",
     {"nn.init.orthogonal_(layer.weight, gain=math.sqrt(2))": "pass"},
-    hint="Which function draws your weight matrices: torch's default, or `nn.init.orthogonal_`?",
+    hint="Which function initializes your weight matrices: torch's default, or `nn.init.orthogonal_`?",
     source="student code",
 )
 
@@ -451,7 +451,7 @@ deviation_of_the_first_call = altered(
         'self.deviation = getattr(self, "deviation", variance.sqrt().detach().reshape(-1, mean.shape[-1])[0])\n'
         "distribution = Independent(Normal(mean, self.deviation.expand_as(mean),"
     },
-    hint="The variance changes with every step of the optimizer: which one does your policy use?",
+    hint="The variance changes with every step of the optimizer: which variance does your policy use?",
 )
 
 mean_squashed_in_training = altered(
@@ -586,7 +586,7 @@ deviation_of_the_first_action = altered(
         'self.deviation = getattr(self, "deviation", variance.sqrt())\n'
         "actions = mean + self.deviation * noise"
     },
-    hint="The variance changes with every step of the optimizer: which one do your actions have?",
+    hint="The variance changes with every step of the optimizer: which variance do your actions have?",
     source="student code",
 )
 
@@ -677,14 +677,14 @@ far_actions_likelier = altered(
 log_prob_of_the_mean = altered(
     "Policy.sampling",
     {"-0.5 * (noise**2 + torch.log(": "-0.5 * (0 * noise + torch.log("},
-    hint="Is the log-probability that you return that of the sampled action, or that of the mean?",
+    hint="Does the log-probability that you return belong to the sampled action, or to the mean?",
     source="student code",
 )
 
 log_prob_of_another_sample = altered(
     "Policy.sampling",
     {"variance.sqrt() * noise": "variance.sqrt() * noise\nnoise = torch.randn_like(mean)"},
-    hint="Is the log-probability that you return that of the action that you return?",
+    hint="Does the log-probability that you return belong to the action that you return?",
     source="student code",
 )
 
@@ -1036,7 +1036,7 @@ gae_targets_of_every_pair = altered(
 gae_targets_shaped_like_rewards = altered(
     "GAE",
     {'.astype(np.float32).reshape(trajectory["values"].shape)': ".astype(np.float32)"},
-    hint="What shape do your value targets have, and what do they broadcast to with values of shape [B, 1]?",
+    hint="What is the shape of your value targets, and what shape do you get if you subtract them from values [B, 1]?",
     form=True,
 )
 
@@ -1046,7 +1046,7 @@ gae_advantages_in_a_column = altered(
         'trajectory["advantages"] = advantages.astype(np.float32)': ""
         'trajectory["advantages"] = advantages.astype(np.float32)[..., None]'
     },
-    hint="What shape do your advantages have, and what do they broadcast to with ratios of shape [B]?",
+    hint="What is the shape of your advantages, and what shape do you get if you multiply them by ratios [B]?",
     form=True,
 )
 
@@ -1810,7 +1810,7 @@ gradient_cleared_before_the_step = altered(
 gradient_not_clipped = altered(
     "PPO.step",
     {"        nn.utils.clip_grad_norm_(self.policy.model.parameters(), self.max_grad_norm)\n": ""},
-    hint="Where do you use max_grad_norm: before backward(), between backward() and the optimizer step, or after it?",
+    hint="Where do you use max_grad_norm: before backward(), between backward() and the optimizer step, or after the step?",
     source="student code",
 )
 
@@ -1853,7 +1853,7 @@ norm_is_the_sum_of_norms = altered(
         "for one in parameters:\n"
         "    one.grad.mul_(min(1.0, self.max_grad_norm / (length + 1e-6)))"
     },
-    hint="How do you combine the norms of the single gradients: as a sum, or as the root of the sum of their squares?",
+    hint="How do you combine the norms of the individual gradients: as a sum, or as the root of the sum of their squares?",
 )
 
 
@@ -1874,7 +1874,7 @@ own_max_grad_norm = altered(
 two_updates = altered(
     "PPO.step",
     {"self.optimizer.step()": "self.optimizer.step()\nself.optimizer.step()"},
-    hint="How many optimizer steps do you make per minibatch?",
+    hint="How many optimizer steps do you take per minibatch?",
 )
 
 
@@ -1937,7 +1937,7 @@ left_as_it_is_after_the_end = altered(
     {
         "remaining = max(": "if interactions > total_interactions:\n    return\nremaining = max(",
     },
-    hint="If the number of interactions jumps past total_interactions, which rate is left in the groups?",
+    hint="If the number of interactions jumps past total_interactions, which learning rate stays in the groups?",
     source="student code",
 )
 
