@@ -35,7 +35,7 @@ first_row_left_out = altered(
 pointer_made_of_the_size = altered(
     "ReplayBuffer.store",
     {"self.ptr = (self.ptr + 1) % self.max_size": "self.ptr = min(self.size + 1, self.max_size) % self.max_size"},
-    hint="If the size no longer grows once the buffer is full, which row does `ptr` name from then on?",
+    hint="If the size no longer grows once the buffer is full, which row does `ptr` point to from then on?",
     source="student code",
 )
 
@@ -195,7 +195,7 @@ one_row_of_each_part = altered(
         "part = self.size // self.batch_size\n"
         "rows = part * np.arange(self.batch_size) + self.rng.integers(part, size=self.batch_size)"
     },
-    hint="If you draw one row from each part of the buffer, which rows never come?",
+    hint="If you draw one row from each part of the buffer, which rows can never be in the same batch?",
     source="student code",
 )
 
@@ -223,7 +223,7 @@ always_the_latest = altered(
 newest_never_drawn = altered(
     "ReplayBuffer.sample_batch",
     {"self.rng.choice(self.size,": "self.rng.choice(self.size - 1,"},
-    hint="If you sample many batches, which of the filled rows never appears?",
+    hint="If you sample many batches, which of the filled rows is never sampled?",
 )
 
 neighboring_rows = altered(
@@ -306,7 +306,7 @@ rows_before_the_pointer = altered(
         "rows = self.rng.choice(self.size, self.batch_size, replace=False, shuffle=False)": ""
         "rows = (self.ptr - self.rng.choice(self.size, self.batch_size, replace=False)) % self.max_size"
     },
-    hint="Which row does `ptr` name: the last one filled, or the next one to be filled?",
+    hint="Which row does `ptr` point to: the last filled row, or the next row to be filled?",
     source="student code",
 )
 
@@ -792,7 +792,7 @@ noise_sampled_for_each_dimension = altered(
 target_acts = altered(
     "DDPGAgent.select_action",
     {"self.actor(torch.as_tensor(state": "self.actor_target(torch.as_tensor(state"},
-    hint="Which of the two actors is the policy, and which one is only used for the critic's target?",
+    hint="Which of the two actors is the policy, and which actor is only used for the critic's target?",
     source="student code",
 )
 
@@ -911,7 +911,7 @@ random_by_the_size_of_the_buffer = altered(
 noisy_action_squashed = altered(
     "DDPGAgent.select_action",
     {"np.clip(action + self.noise.sample(), -1.0, 1.0)": "np.tanh(action + self.noise.sample())"},
-    hint="If the noise is 0, is the action still the actor's?",
+    hint="If the noise is 0, do you still return the actor's action?",
     source="student code",
 )
 
@@ -925,7 +925,7 @@ noise_reset_in_each_step = altered(
 noise_never_drawn = altered(
     "DDPGAgent.select_action",
     {"self.noise.sample()": "self.noise.state"},
-    hint="Which call makes the noise move on?",
+    hint="Which call advances the noise?",
     source="student code",
 )
 
@@ -961,7 +961,7 @@ test_is_stored = altered(
 time_limit_stored_as_the_end = altered(
     "DDPGAgent.step",
     {"[reward, next_state, terminated]": "[reward, next_state, terminated or truncated]"},
-    hint="Which of terminated and truncated means that nothing follows, and which one do you store?",
+    hint="Which of terminated and truncated means that nothing follows, and which of the two do you store?",
     source="PG is All You Need",
 )
 
@@ -979,7 +979,7 @@ begins_anew_by_itself = altered(
         "next_state, reward, terminated, truncated, _ = self.env.step(action)\n"
         "if terminated or truncated:\n    next_state, _ = self.env.reset()"
     },
-    hint="Which observation follows directly after the action, and is it the one you store?",
+    hint="Which observation follows directly after the action, and do you store this observation?",
     source="student code",
 )
 
@@ -1005,7 +1005,7 @@ over_only_at_both_ends = altered(
 both_ends_stored_as_going_on = altered(
     "DDPGAgent.step",
     {"[reward, next_state, terminated]": "[reward, next_state, terminated and not truncated]"},
-    hint="A step can be terminated and truncated at once: what is the next state worth then?",
+    hint="A step can be both terminated and truncated: what is the next state worth then?",
 )
 
 never_an_end = altered(
@@ -1026,7 +1026,7 @@ steps_counted_twice = altered(
         "if not self.is_test:\n            self.transition +=": "self.total_step += 1\n"
         "if not self.is_test:\n    self.transition +="
     },
-    hint="Which method counts the steps, and is it the only one?",
+    hint="Which method counts the steps, and does any other method count them?",
 )
 
 reward_in_an_array = altered(
@@ -1127,7 +1127,7 @@ undiscounted = altered(
 judged_by_the_actor_of_now = altered(
     "DDPGAgent.update_model.critic",
     {"F.mse_loss(self.critic(state, action), target)": "F.mse_loss(self.critic(state, self.actor(state)), target)"},
-    hint="Which action earned the stored reward: the stored one, or the current actor's?",
+    hint="Which action earned the stored reward: the stored action, or the current actor's action?",
 )
 
 errors_summed = altered(
@@ -1388,7 +1388,7 @@ actor_gradients_pile_up = altered(
 actor_judged_by_the_target = altered(
     "DDPGAgent.update_model.actor",
     {"-self.critic(state, self.actor(state))": "-self.critic_target(state, self.actor(state))"},
-    hint="Which critic should the actor climb: the one that has just been updated, or its target?",
+    hint="Which critic should the actor climb: the critic that has just been updated, or its target?",
 )
 
 actor_before_the_critic = altered(
@@ -1403,7 +1403,7 @@ actor_before_the_critic = altered(
         "        # The critic": "        # The critic",
         "actor_loss.backward(inputs=list(self.actor.parameters()))": "pass",
     },
-    hint="Which of the two is updated first, and which critic is in the actor's loss?",
+    hint="Which is updated first, the actor or the critic, and which critic is in the actor's loss?",
 )
 
 targets_forgotten = altered(
@@ -1433,7 +1433,7 @@ targets_copied_in_the_update = altered(
         "self._target_soft_update()": "self.actor_target.load_state_dict(self.actor.state_dict())\n"
         "self.critic_target.load_state_dict(self.critic.state_dict())"
     },
-    hint="How far should a target network move in one update, and which method does that?",
+    hint="How far should a target network move in one update, and which method moves it?",
 )
 
 noise_for_the_actor = altered(
@@ -1641,7 +1641,7 @@ episode_without_end = altered(
 same_beginning_always = altered(
     "DDPGAgent.train",
     {"                state, _ = self.env.reset()\n": "                state, _ = self.env.reset(seed=777)\n"},
-    hint="What does `reset` do with a seed, and how many times do you pass one?",
+    hint="What does `reset` do with a seed, and how many times do you pass a seed?",
     source="student code",
 )
 
@@ -1719,7 +1719,7 @@ scores_in_lists = altered(
 plots_only_where_an_episode_ends = altered(
     "DDPGAgent.train",
     {"if self.total_step % plotting_interval == 0:": "if done and self.total_step % plotting_interval == 0:"},
-    hint="In how many steps is an episode over and the number of the step a multiple of `plotting_interval`?",
+    hint="How often does an episode end exactly at a multiple of `plotting_interval`?",
     source="student code",
 )
 
