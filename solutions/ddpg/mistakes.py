@@ -76,7 +76,7 @@ observations_by_reference = altered(
         "self.obs_buf[rows]": "np.array([self.obs_buf[row] for row in rows], dtype=np.float32)",
         "self.next_obs_buf[rows]": "np.array([self.next_obs_buf[row] for row in rows], dtype=np.float32)",
     },
-    hint="What happens to a stored observation if the environment writes the next one into the same array?",
+    hint="What happens to a stored observation if the environment writes the next observation into the same array?",
     source="student code",
 )
 
@@ -108,7 +108,7 @@ full_buffer_begins_anew = altered(
 actions_clipped_in_the_buffer = altered(
     "ReplayBuffer.store",
     {"self.acts_buf[self.ptr] = act": "self.acts_buf[self.ptr] = np.clip(act, -1.0, 1.0)"},
-    hint="Is the action in your buffer the one that was passed to `store`?",
+    hint="Is the action in your buffer the action that was passed to `store`?",
 )
 
 arrays_in_double_precision = altered(
@@ -132,7 +132,7 @@ rewards_stored_in_a_column = altered(
 next_observation_is_the_first = altered(
     "ReplayBuffer.store",
     {"self.next_obs_buf[self.ptr] = next_obs": "self.next_obs_buf[self.ptr] = obs"},
-    hint="Does `next_obs_buf` hold the observation before the action, or the one after it?",
+    hint="Does `next_obs_buf` hold the observation before the action, or the observation after it?",
     source="student code",
 )
 
@@ -176,7 +176,7 @@ batches_in_the_same_array = altered(
         "return {\n",
         '"obs": self.obs_buf[rows]': '"obs": self.drawn',
     },
-    hint="If you draw a second batch, what do the arrays of the first one contain?",
+    hint="If you draw a second batch, what do the arrays of the first batch contain?",
     source="student code",
     form=True,
 )
@@ -217,7 +217,7 @@ always_the_latest = altered(
         "self.rng.choice(self.size, self.batch_size, replace=False, shuffle=False)": ""
         "np.arange(self.ptr - self.batch_size, self.ptr) % self.size"
     },
-    hint="How similar are successive transitions, and how many times do you learn from an old one?",
+    hint="How similar are successive transitions, and how many times do you learn from an old transition?",
 )
 
 newest_never_drawn = altered(
@@ -268,7 +268,7 @@ ends_as_truths = altered(
 ends_kept_the_wrong_way_round = altered(
     "ReplayBuffer.sample_batch",
     {"self.done_buf[self.ptr] = done": "self.done_buf[self.ptr] = 1 - done"},
-    hint="What does a 1 in `done_buf` mean, and what does `update_model` take it to mean?",
+    hint="What does a 1 in `done_buf` mean, and how does `update_model` interpret it?",
     source="student code",
 )
 
@@ -322,7 +322,7 @@ next_observations_of_the_next_row = altered(
     {
         '"next_obs": self.next_obs_buf[rows],': '"next_obs": self.obs_buf[(rows + 1) % self.max_size],',
     },
-    hint="Does the next row hold the state that followed, also at the end of an episode?",
+    hint="Does the next row hold the state that followed, even at the end of an episode?",
     source="student code",
 )
 
@@ -594,7 +594,7 @@ critic_bounds_without_the_upper_one = altered(
         "nn.init.uniform_(self.out.weight, -init_w, init_w)": "nn.init.uniform_(self.out.weight, -init_w)",
         "nn.init.uniform_(self.out.bias, -init_w, init_w)": "nn.init.uniform_(self.out.bias, -init_w)",
     },
-    hint="Which lower and upper bounds do you pass to uniform_, and what is its default for the upper one?",
+    hint="Which lower and upper bounds do you pass to uniform_, and what is its default for the upper bound?",
     placements={
         "of the weights alone": {
             "nn.init.uniform_(self.out.weight, -init_w, init_w)": "nn.init.uniform_(self.out.weight, -init_w)"
@@ -884,7 +884,7 @@ noise_in_the_later_tests = altered(
         "if not self.is_test:\n                action": ""
         "if not self.is_test or self.total_step > self.initial_random_steps:\n    action"
     },
-    hint="Is there noise in a test that comes after the training?",
+    hint="Is there noise in a test after training?",
 )
 
 one_random_number_for_all_dimensions = altered(
@@ -1017,7 +1017,7 @@ never_an_end = altered(
 rewards_clipped = altered(
     "DDPGAgent.step",
     {"self.transition += [reward,": "self.transition += [float(np.clip(reward, -1.0, 1.0)),"},
-    hint="Is the stored reward the one that the environment returned?",
+    hint="Is the stored reward the reward that the environment returned?",
 )
 
 steps_counted_twice = altered(
@@ -1040,7 +1040,7 @@ reward_in_an_array = altered(
 mask_stored_for_the_end = altered(
     "DDPGAgent.step",
     {"[reward, next_state, terminated]": "[reward, next_state, float(not terminated)]"},
-    hint="What do you store for a step in the middle of an episode, and what does `update_model` make of it?",
+    hint="What do you store for a step in the middle of an episode, and how does `update_model` use it?",
     source="student code",
 )
 
@@ -1189,7 +1189,7 @@ online_actor_in_the_target = altered(
 old_state_in_the_target = altered(
     "DDPGAgent.update_model.critic",
     {"self.critic_target(next_state, self.actor_target(next_state))": "self.critic_target(state, self.actor_target(state))"},
-    hint="Which state does the value inside y belong to: the one before the action, or after it?",
+    hint="Which state does the value inside y belong to: the state before the action, or the state after it?",
 )
 
 usual_discount = altered(
@@ -1577,7 +1577,7 @@ targets_made_anew = altered(
 environment_of_the_notebook = altered(
     "DDPGAgent.train",
     {"                state, _ = self.env.reset()\n": "                state, _ = env.reset()\n"},
-    hint="Which environment do you reset: the agent's, or a global one?",
+    hint="Which environment do you reset: the agent's environment, or a global variable?",
     source="PG is All You Need",
 )
 

@@ -245,7 +245,7 @@ known_discounts = {}
 
 @mistake(
     "get_returns",
-    hint="If the discount factor differs from that of the previous call, which powers of it do you use?",
+    hint="If the discount factor differs from that of the previous call, of which discount factor do you use the powers?",
     source="student code",
 )
 def discounts_of_another_call(rollout_buffer, discount_factor=0.95):
@@ -1011,7 +1011,7 @@ steps_before_backward = altered(
         "loss.backward()": "optimizer.zero_grad()",
         "                optimizer.step()\n            # END": "                loss.backward()\n            # END",
     },
-    hint="Which gradient does the optimizer use: that of this minibatch, or that of the previous one?",
+    hint="Which gradient does the optimizer use: the gradient of this minibatch, or of the previous minibatch?",
 )
 
 one_step_an_epoch = altered(
@@ -1284,7 +1284,7 @@ critic_losses_hold_the_total = altered(
         "                    critic_losses.append(critic_loss.item())\n": "",
         "* critic_loss": "* critic_loss\ncritic_losses.append(loss.item())",
     },
-    hint="Which loss belongs in the second list: that of the value network, or the sum?",
+    hint="Which loss belongs in the second list: the loss of the value network, or the sum?",
 )
 
 actor_losses_hold_the_total = altered(
@@ -1293,7 +1293,7 @@ actor_losses_hold_the_total = altered(
         "                actor_losses.append(actor_loss.item())\n": "",
         "optimizer.zero_grad()": "actor_losses.append(loss.item())\noptimizer.zero_grad()",
     },
-    hint="Which loss belongs in the first list: that of the policy, or the sum?",
+    hint="Which loss belongs in the first list: the loss of the policy, or the sum?",
 )
 
 critic_losses_not_kept = altered(
@@ -1484,7 +1484,7 @@ returns_not_shuffled = altered(
 old_logits_of_today = altered(
     "train_policy_gradient.minibatches",
     {'"old_logits": rollout_buffer.old_logits[rows]': '"old_logits": policy(rollout_buffer.observations[rows]).detach()'},
-    hint="Which policy should the old logits come from: the one at the time of the rollout, or the current one?",
+    hint="Which policy should the old logits come from: the policy at the time of the rollout, or the current policy?",
     source="student code",
 )
 
@@ -1531,7 +1531,7 @@ def ppo_ratio_of_old_and_old(policy, observation, old_logits, action, return_or_
 ppo_ratio_of_new_and_new = altered(
     "get_PPO_policy_gradient_loss",
     {"torch.exp(log_prob - old_logits.gather(1, action))": "torch.exp(log_prob - log_prob.detach())"},
-    hint="Which policy does each of your two log-probabilities come from: the current one, or the old one?",
+    hint="Which policy does each of your two log-probabilities come from: the current policy, or the old policy?",
     source="student code",
 )
 
@@ -1705,7 +1705,7 @@ def ppo_minimum_of_the_ratios(policy, observation, old_logits, action, return_or
 
 @mistake(
     "get_PPO_policy_gradient_loss",
-    hint="Which action does the ratio need: the one that was taken, or a newly sampled one?",
+    hint="Which action does the ratio need: the action that was taken, or a newly sampled action?",
     source="student code",
 )
 def ppo_samples_again(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):

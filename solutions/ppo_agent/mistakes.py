@@ -196,7 +196,7 @@ no_ends = altered(
         "np.where(terminated, 0.0, next_value)": "next_value",
         "decay = gamma * lamb * ~(terminated | truncated)": "decay = np.full(len(delta), gamma * lamb)",
     },
-    hint="How does the first step of the next episode affect the last step of the one before?",
+    hint="How does the first step of the next episode affect the last step of this episode?",
     source="the keras-rl drafts",
 )
 
@@ -294,7 +294,7 @@ two_errors_only = altered(
         "advantage[t] = following = delta[t] + decay[t] * following": ""
         "advantage[t], following = delta[t] + decay[t] * following, delta[t]"
     },
-    hint="How many of the later errors does an advantage contain: only the next one, or all of them?",
+    hint="How many of the later errors does an advantage contain: only the next error, or all later errors?",
 )
 
 errors_of_whole_returns = altered(
@@ -873,7 +873,7 @@ entropy_upside_down = altered(
         "return log_sigma.sum(dim=-1, keepdim=True) + 0.5 * self.n * (np.log(2 * np.pi) + 1)": ""
         "return -log_sigma.sum(dim=-1, keepdim=True) - 0.5 * self.n * (np.log(2 * np.pi) + 1)"
     },
-    hint="Does a wide distribution have more or less entropy than a narrow one?",
+    hint="Does a wide distribution have more or less entropy than a narrow distribution?",
 )
 
 entropy_not_halved = altered(
@@ -1135,7 +1135,7 @@ window_of_the_newest_first = altered(
 newest_kept_observation_skipped = altered(
     "EpisodeMemory.get_recent_state",
     {"[*self.observations, observation]": "[*self.observations[:-1], observation]"},
-    hint="Which observation stands just before the current one in your window?",
+    hint="Which observation stands just before the current observation in your window?",
 )
 
 window_too_short = altered(
@@ -1185,7 +1185,7 @@ looking_is_remembering = altered(
         "recent = [*self.observations, observation][-self.window_length :]": "self.observations.append(observation)\n"
         "recent = self.observations[-self.window_length :]"
     },
-    hint="How many observations does the memory contain after one call of `get_recent_state` and one of `append`?",
+    hint="How many observations does the memory contain after one call of `get_recent_state` and one call of `append`?",
     source="student code",
 )
 
@@ -1232,7 +1232,7 @@ explores_in_a_test = altered(
 observation_not_copied = altered(
     "PPOAgent.forward",
     {"np.array(observation, dtype=np.float32).reshape": "np.asarray(observation, dtype=np.float32).reshape"},
-    hint="What happens to a stored observation if the environment writes the next one into the same array?",
+    hint="What happens to a stored observation if the environment writes the next observation into the same array?",
     source="student code",
 )
 
@@ -1655,7 +1655,7 @@ states_in_one_tensor = altered(
         "return {\n",
         '"state": state,': '"state": self.room[: len(state)],',
     },
-    hint="What do the states of the first episode contain after you have finished the second one?",
+    hint="What do the states of the first episode contain after you have finished the second episode?",
     source="student code",
 )
 
@@ -2162,7 +2162,7 @@ episodes_normalized_apart = altered(
         'parts = [episode["advantage"] for episode in self.episodes]\n'
         'data["advantage"] = torch.cat([(one - one.mean()) / (one.std(correction=0) + 1e-8) for one in parts])',
     },
-    hint="Over which steps do you take the mean: those of all episodes together, or those of each episode?",
+    hint="Over which steps do you take the mean: the steps of all episodes together, or of each episode separately?",
     source="student code",
 )
 
@@ -2275,7 +2275,7 @@ optimizer_of_its_own = altered(
         "        networks = [*self.actor.parameters(), *self.critic.parameters()]\n"
         "        self.optimizer = optim.Adam(networks, lr=self.learning_rate)\n"
     },
-    hint="What does an optimizer remember, and how many times do you make a new one?",
+    hint="What does an optimizer remember, and how many times do you create a new optimizer?",
     source="student code",
 )
 

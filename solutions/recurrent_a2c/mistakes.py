@@ -29,7 +29,7 @@ nothing_between_layers = altered(
 nothing_behind_hid = altered(
     "forward",
     {"F.relu(self.hid(self.flatten(features)))": "self.hid(self.flatten(features))"},
-    hint="What is between the linear layer `hid` and the LSTM cell, whose input weights are linear, too?",
+    hint="The LSTM cell starts with linear input weights: what is between the linear layer `hid` and the cell?",
     source="public solutions",
 )
 
@@ -144,7 +144,7 @@ memory_returned_the_other_way_round = altered(
 old_memory_returned = altered(
     "forward",
     {"return (h, c), (": "return prev_state, ("},
-    hint="Which memory do you return: the one before this observation, or the one after it?",
+    hint="Which memory do you return: the memory before this observation, or the memory after it?",
     source="student code",
 )
 
@@ -562,7 +562,7 @@ advantage_of_the_reward = altered(
 baseline_of_the_next_state = altered(
     "train_on_rollout.policy",
     {"advantage = (G_t - V_t).detach()": "advantage = (G_t - state_values[:, t + 1]).detach()"},
-    hint="Which state's value do you subtract from G_t: that of s_t, or that of s_(t+1)?",
+    hint="Which value do you subtract from G_t: V(s_t), or V(s_(t+1))?",
 )
 
 last_reward_in_the_return = altered(
@@ -597,7 +597,7 @@ policy_loss_summed = altered(
 policy_of_the_first_column_alone = altered(
     "train_on_rollout.policy",
     {"J_hat += (played": "J_hat = (played"},
-    hint="What does J_hat contain after the loop: all columns, or only one?",
+    hint="What does J_hat contain after the loop: all columns, or only one column?",
     source="student code",
 )
 
@@ -947,7 +947,7 @@ value_loss_halved = altered(
 value_loss_of_the_first_column_alone = altered(
     "train_on_rollout.value",
     {"value_loss += (played": "value_loss = (played"},
-    hint="What does value_loss contain after the loop: all columns, or only one?",
+    hint="What does value_loss contain after the loop: all columns, or only one column?",
     source="student code",
 )
 
@@ -1004,7 +1004,7 @@ target_without_discount = altered(
 target_of_the_same_state = altered(
     "train_on_rollout.value",
     {"target = rewards[:, t] + gamma * V_next": "target = rewards[:, t] + gamma * V_t.detach()"},
-    hint="Which state's value follows the reward in the target: that of s_t, or that of s_(t+1)?",
+    hint="Which value follows the reward in the target: V(s_t), or V(s_(t+1))?",
     source="student code",
 )
 
@@ -1024,7 +1024,7 @@ rewards_of_the_target_clipped = altered(
 target_always_of_the_last_value = altered(
     "train_on_rollout.value",
     {"V_next = played * V_t.detach()": ""},
-    hint="Which state's value is in your target of column t: that of s_(t+1), or always that of the last column?",
+    hint="Which value is in your target of column t: V(s_(t+1)), or always the value of the last column?",
 )
 
 own_gamma_in_the_target = altered(
@@ -1228,7 +1228,7 @@ value_cut_one_column_late = altered(
         "target = rewards[:, t] + gamma * V_next": "target = rewards[:, t] + gamma * is_not_done[:, t] * V_next",
         "V_next = played * V_t.detach()": "V_next = V_t.detach()",
     },
-    hint="Which column's mask says whether V(s_(t+1)) counts: that of t, or that of t + 1?",
+    hint="Which column's mask says whether V(s_(t+1)) counts: column t, or column t + 1?",
     source="student code",
 )
 
@@ -1241,7 +1241,7 @@ own_mask_for_both = altered(
         "G_next = played * G_t": "G_next = G_t",
         "V_next = played * V_t.detach()": "V_next = V_t.detach()",
     },
-    hint="Which column's mask says whether G_(t+1) and V(s_(t+1)) count: that of t, or that of t + 1?",
+    hint="Which column's mask says whether G_(t+1) and V(s_(t+1)) count: column t, or column t + 1?",
     source="student code",
 )
 
@@ -1276,7 +1276,7 @@ last_action_not_learned = altered(
         "value_loss += (played * (": "value_loss += (is_not_done[:, t + 1] * (",
         "J_hat += (played * logprobas": "J_hat += (is_not_done[:, t + 1] * logprobas",
     },
-    hint="Which action was never executed: the one in the column before mask 0, or the one in the column with mask 0?",
+    hint="Which action was never executed: the action in the column before mask 0, or in the column with mask 0?",
 )
 
 mask_must_be_boolean = altered(

@@ -687,7 +687,7 @@ plt.show()
 # | next game | the change of pushes before an end if rewards and values after it rise by 100 | 0 |
 # | dead tick | the change of loss and pushes if the dead tick has another action; the push on its value | 0 and 0 |
 # | last frame | the last column has mask 0: the change of loss and pushes if its $V$ rises by 100 | 0 |
-# | two halves | the summed value loss of a rollout with ends, minus that of its parts (the second starts with empty memory) | 0 |
+# | two halves | summed value loss of a rollout with ends, minus that of its parts (the second starts with empty memory) | 0 |
 # | one step | the number of optimizer steps; the change of loss and pushes in a repeated call (leftover gradients) | 1 and 0 |
 # | network | your network: loss of three games minus the mean of each alone; does the gradient reach `conv0`? | 0 and 1 (yes) |
 #

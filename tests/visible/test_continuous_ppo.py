@@ -152,7 +152,7 @@ def test_form_of_actions(student):
 
 @points(2, question="Policy.sampling")
 def test_log_probabilities(student):
-    """The log-probabilities are those of the returned actions."""
+    """The log-probabilities belong to the returned actions."""
     # Differences of float32 sums of about 10.
     student.expect("sampling_batch", log_density_gap, atol=1e-4)
 

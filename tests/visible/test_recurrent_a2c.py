@@ -84,7 +84,7 @@ def test_every_column(student):
 
 @points(2, question="train_on_rollout.memory")
 def test_memory_is_passed_on(student):
-    """The first column gets the memory from before the rollout; each later column gets that of the previous column."""
+    """The first column gets the memory from before the rollout; each later column gets the previous column's memory."""
     student.expect("going_without_ends", HEARD)
 
 
@@ -264,7 +264,7 @@ def test_loss_of_an_update(student):
 
 @points(2, question="one_update")
 def test_update_lowers_the_loss(student):
-    """After the step, the loss of the same rollout, with the same advantages and targets, is lower."""
+    """After the step, the loss on the rollout, with unchanged advantages and targets, is lower."""
     facts = updated(student)
     form = nearest(facts["loss that was returned"], facts["loss before"]) or 0
     before, after = facts["loss before"][form], facts["loss after"][form]
