@@ -52,7 +52,7 @@ noted_at_the_next_reset = altered(
         "            self.moving_averages.append(float(np.mean(self.episode_returns[-self.window :])))\n"
         "        self._return = 0.0\n        self._length = 0\n        return",
     },
-    hint="When does an episode end: at its last step, or when the next one starts?",
+    hint="When does an episode end: at its last step, or when the next episode starts?",
     source="student code",
 )
 
@@ -86,7 +86,7 @@ last_reward_as_return = altered(
 sum_so_far_returned = altered(
     "Summaries",
     {"return observation, reward,": "return observation, self._return,"},
-    hint="Which reward does `step` return: that of this step, or the sum so far?",
+    hint="Which reward does `step` return: the reward of this step, or the sum so far?",
 )
 
 
@@ -197,7 +197,7 @@ average_of_the_first_episodes = altered(
 init_of_torch = altered(
     "Model.layers",
     {"nn.init.orthogonal_(layer.weight, gain=math.sqrt(2))": "pass"},
-    hint="Which function draws your weight matrices: torch's default, or `nn.init.orthogonal_`?",
+    hint="Which function initializes your weight matrices: torch's default, or `nn.init.orthogonal_`?",
     source="student code",
 )
 
@@ -451,7 +451,7 @@ deviation_of_the_first_call = altered(
         'self.deviation = getattr(self, "deviation", variance.sqrt().detach().reshape(-1, mean.shape[-1])[0])\n'
         "distribution = Independent(Normal(mean, self.deviation.expand_as(mean),"
     },
-    hint="The variance changes with every step of the optimizer: which one does your policy use?",
+    hint="The variance changes with every step of the optimizer: which variance does your policy use?",
 )
 
 mean_squashed_in_training = altered(
@@ -586,7 +586,7 @@ deviation_of_the_first_action = altered(
         'self.deviation = getattr(self, "deviation", variance.sqrt())\n'
         "actions = mean + self.deviation * noise"
     },
-    hint="The variance changes with every step of the optimizer: which one do your actions have?",
+    hint="The variance changes with every step of the optimizer: which variance do your actions have?",
     source="student code",
 )
 
@@ -677,14 +677,14 @@ far_actions_likelier = altered(
 log_prob_of_the_mean = altered(
     "Policy.sampling",
     {"-0.5 * (noise**2 + torch.log(": "-0.5 * (0 * noise + torch.log("},
-    hint="Is the log-probability that you return that of the sampled action, or that of the mean?",
+    hint="Does the log-probability that you return belong to the sampled action, or to the mean?",
     source="student code",
 )
 
 log_prob_of_another_sample = altered(
     "Policy.sampling",
     {"variance.sqrt() * noise": "variance.sqrt() * noise\nnoise = torch.randn_like(mean)"},
-    hint="Is the log-probability that you return that of the action that you return?",
+    hint="Does the log-probability that you return belong to the action that you return?",
     source="student code",
 )
 
@@ -738,7 +738,7 @@ actions_clipped_before_log_prob = altered(
         "actions = mean + variance.sqrt() * noise": "actions = (mean + variance.sqrt() * noise).clamp(-1, 1)\n"
         "noise = (actions - mean) / variance.sqrt()"
     },
-    hint="If you clip an action first, is its log-probability still that of the action you sampled?",
+    hint="If you clip an action first, does its log-probability still belong to the action you sampled?",
 )
 
 actions_squashed = altered(
@@ -825,7 +825,7 @@ gae_values_run_on = altered(
 gae_cut_one_row_late = altered(
     "GAE",
     {'continues = 1.0 - trajectory["resets"]': 'continues = 1.0 - np.roll(trajectory["resets"], 1, axis=0)'},
-    hint="Which transition ended the episode when resets[t] is True: that of row t, or that of the row before?",
+    hint="Which transition ended the episode when resets[t] is True: the transition in row t, or in the row before?",
     source="student code",
 )
 
@@ -843,7 +843,7 @@ gae_cut_after_adding = altered(
 gae_own_value_masked = altered(
     "GAE",
     {"+ self.gamma * continues * next_values - values": "+ continues * (self.gamma * next_values - values)"},
-    hint="At the end of an episode, which value becomes 0: that of the next state, or that of the state itself?",
+    hint="At the end of an episode, which value becomes 0: the value of the next state, or of the state itself?",
     source="student code",
 )
 
@@ -1036,7 +1036,7 @@ gae_targets_of_every_pair = altered(
 gae_targets_shaped_like_rewards = altered(
     "GAE",
     {'.astype(np.float32).reshape(trajectory["values"].shape)': ".astype(np.float32)"},
-    hint="What shape do your value targets have, and what do they broadcast to with values of shape [B, 1]?",
+    hint="What is the shape of your value targets, and what shape do you get if you subtract them from values [B, 1]?",
     form=True,
 )
 
@@ -1046,7 +1046,7 @@ gae_advantages_in_a_column = altered(
         'trajectory["advantages"] = advantages.astype(np.float32)': ""
         'trajectory["advantages"] = advantages.astype(np.float32)[..., None]'
     },
-    hint="What shape do your advantages have, and what do they broadcast to with ratios of shape [B]?",
+    hint="What is the shape of your advantages, and what shape do you get if you multiply them by ratios [B]?",
     form=True,
 )
 
@@ -1067,7 +1067,7 @@ gae_any_reset_cuts_all = altered(
         'continues = 1.0 - trajectory["resets"]': 'continues = 1.0 - trajectory["resets"]\n'
         "if continues.ndim > 1:\n    continues[:] = continues.min(axis=1, keepdims=True)"
     },
-    hint="If one of N environments ends an episode, what happens to the advantages of the others?",
+    hint="If one of N environments ends an episode, what happens to the advantages of the other environments?",
 )
 
 gae_same_latest_value_for_all = altered(
@@ -1185,7 +1185,7 @@ rows_drawn_with_replacement = altered(
 value_targets_not_shuffled = altered(
     "TrajectorySampler.shuffle_trajectory",
     {'if key != "state":': 'if key not in ("state", "value_targets"):'},
-    hint="Which key do you not shuffle in the same order as the others?",
+    hint="Which key do you not shuffle in the same order as the other keys?",
 )
 
 
@@ -1286,7 +1286,7 @@ rows_left_over_in_the_last = altered(
         "last = self.minibatch_count == self.num_minibatches - 1\n"
         "end = size if last else start + size // self.num_minibatches",
     },
-    hint="How much larger is your last minibatch than the others?",
+    hint="How much larger is your last minibatch than the other minibatches?",
     source="student code",
 )
 
@@ -1297,14 +1297,14 @@ last_minibatch_is_short = altered(
         "start = self.minibatch_count * -(-size // self.num_minibatches)",
         "end = (self.minibatch_count + 1) * size // self.num_minibatches": "end = start + -(-size // self.num_minibatches)",
     },
-    hint="How much smaller is your last minibatch than the others?",
+    hint="How much smaller is your last minibatch than the other minibatches?",
     source="student code",
 )
 
 strides_of_the_size = altered(
     "TrajectorySampler.get_next",
     {"{key: value[start:end] for": "{key: value[self.minibatch_count :: max(size // self.num_minibatches, 1)] for"},
-    hint="If there are 6 rows and 3 minibatches, which rows are in your first one?",
+    hint="If there are 6 rows and 3 minibatches, which rows are in your first minibatch?",
     source="student code",
 )
 
@@ -1336,7 +1336,7 @@ count_taken_for_size = altered(
 new_trajectory_for_every_epoch = altered(
     "TrajectorySampler.get_next",
     {"self.epoch_count == self.num_epochs:": "self.minibatch_count == 0:"},
-    hint="For how many epochs do you use a trajectory before you get a new one?",
+    hint="For how many epochs do you use a trajectory before you get the next trajectory?",
     source="student code",
 )
 
@@ -1462,7 +1462,7 @@ policy_larger_product = altered(
 policy_ratio_of_new_and_new = altered(
     "PPO.policy_loss",
     {'torch.as_tensor(trajectory["log_probs"])': "log_probs.detach()"},
-    hint="Which policy does each of your two log-probabilities come from: the current one, or the old one?",
+    hint="Which policy does each of your two log-probabilities come from: the current policy, or the old policy?",
     source="student code",
 )
 
@@ -1483,7 +1483,7 @@ policy_loss_detached = altered(
 policy_samples_again = altered(
     "PPO.policy_loss",
     {'torch.as_tensor(trajectory["actions"])': 'act["distribution"].sample()'},
-    hint="Which action does the old log-probability belong to, and which action does the new one belong to?",
+    hint="Which action does the old log-probability belong to, and which action does the new log-probability belong to?",
     source="student code",
 )
 
@@ -1672,7 +1672,7 @@ policy_loss_of_a_number = altered(
 value_smaller_error = altered(
     "PPO.value_loss",
     {"return torch.max(": "return torch.min("},
-    hint="Which of the two errors is the pessimistic one: the larger, or the smaller?",
+    hint="Which of the two errors is the pessimistic bound: the larger, or the smaller?",
     source="student code",
 )
 
@@ -1698,7 +1698,7 @@ value_difference_from_the_target = altered(
 value_new_is_old = altered(
     "PPO.value_loss",
     {'values, targets = act["values"],': 'values, targets = torch.as_tensor(trajectory["values"]),'},
-    hint="Which value should the loss improve: the recorded one, or the current one?",
+    hint="Which value should the loss improve: the recorded value, or the current value?",
     source="student code",
 )
 
@@ -1810,7 +1810,7 @@ gradient_cleared_before_the_step = altered(
 gradient_not_clipped = altered(
     "PPO.step",
     {"        nn.utils.clip_grad_norm_(self.policy.model.parameters(), self.max_grad_norm)\n": ""},
-    hint="Where do you use max_grad_norm: before backward(), between backward() and the optimizer step, or after it?",
+    hint="Where do you use max_grad_norm: before backward(), between backward() and the optimizer step, or after the step?",
     source="student code",
 )
 
@@ -1828,7 +1828,7 @@ clipped_parameter_by_parameter = altered(
         "for parameter in self.policy.model.parameters():\n"
         "    nn.utils.clip_grad_norm_(parameter, self.max_grad_norm)"
     },
-    hint="Which norm do you clip: that of each parameter's gradient, or the global gradient norm?",
+    hint="Which norm do you clip: the norm of each parameter's gradient, or the global gradient norm?",
 )
 
 gradient_always_of_full_length = altered(
@@ -1853,7 +1853,7 @@ norm_is_the_sum_of_norms = altered(
         "for one in parameters:\n"
         "    one.grad.mul_(min(1.0, self.max_grad_norm / (length + 1e-6)))"
     },
-    hint="How do you combine the norms of the single gradients: as a sum, or as the root of the sum of their squares?",
+    hint="How do you combine the norms of the individual gradients: as a sum, or as the root of the sum of their squares?",
 )
 
 
@@ -1874,7 +1874,7 @@ own_max_grad_norm = altered(
 two_updates = altered(
     "PPO.step",
     {"self.optimizer.step()": "self.optimizer.step()\nself.optimizer.step()"},
-    hint="How many optimizer steps do you make per minibatch?",
+    hint="How many optimizer steps do you take per minibatch?",
 )
 
 
@@ -1937,7 +1937,7 @@ left_as_it_is_after_the_end = altered(
     {
         "remaining = max(": "if interactions > total_interactions:\n    return\nremaining = max(",
     },
-    hint="If the number of interactions jumps past total_interactions, which rate is left in the groups?",
+    hint="If the number of interactions jumps past total_interactions, which learning rate stays in the groups?",
     source="student code",
 )
 

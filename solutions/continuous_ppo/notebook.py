@@ -23,11 +23,12 @@
 # > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and
 # >   often gives a hint when it recognizes the mistake. The cells here show what your code does;
 # >   `grade.py` says whether it is right.
-# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
-# >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
-# >   defines the function, or the whole class of a method, is run, and then its own definition is
-# >   graded (it also needs the imports of `submitted.py`). `%grade QUESTION --file` grades the
-# >   saved file again.
+# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
+# >   the cell. `%grade` alone grades all questions. You can also write the function (for a method,
+# >   its whole class) in a cell that begins with `%%grade QUESTION`: the cell is run, and its
+# >   definition is graded. Such a cell also needs the imports of `submitted.py`. From then on,
+# >   plain `%grade` uses the definitions in your cells; `%grade QUESTION --file` grades only the
+# >   saved file.
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
 # > - You may also define everything in a notebook and submit that notebook.
@@ -307,16 +308,16 @@ for name, unit in (("euros", 1), ("cents", 100)):
 # weights with the policy network.
 #
 # The policy network has $(17 \cdot 64 + 64) + (64 \cdot 64 + 64) + (64 \cdot 6 + 6)$ parameters.
-# The value network has the same with 1 instead of 6, and the variance has 6. To check the
-# initialization, the cell computes $W W^T$ (or $W^T W$), which should be 2 on the diagonal and 0
-# elsewhere.
+# For the value network, put 1 in place of 6 in this sum. The variance has 6 parameters. To check
+# the initialization, the cell computes $W W^T$ (or $W^T W$), which should be 2 on the diagonal and
+# 0 elsewhere.
 
 # %% model
 model = submitted.Model(obs_dim=17, act_dim=6)
 mean, variance, value = model(torch.zeros(5, 17))
 
 print(
-    "numbers to learn  found",
+    "parameters        found",
     sum(parameter.numel() for parameter in model.parameters()),
     "expected",
     11_085,
@@ -872,7 +873,7 @@ plt.show()
 # ## 12 · One update, and the learning rate
 #
 # **Write `PPO.step(trajectory)`**: compute the loss of the minibatch and its gradient, clip the
-# global gradient norm (that of all parameters together) to `max_grad_norm`, and make one optimizer
+# global gradient norm (that of all parameters together) to `max_grad_norm`, and take one optimizer
 # step. Clear the gradients of earlier steps first.
 #
 # **Write `anneal_learning_rate(optimizer, interactions, total_interactions, initial)`**: anneal the
@@ -1235,9 +1236,9 @@ plt.show()
 # - **KL**, how far the updates of one trajectory move the policy: 0.01 to 0.02, and falls to 0 with
 #   the learning rate. Far above 0.05, the steps are too large. If it is 0 from the beginning, the
 #   policy does not change.
-# - **Share of rows clipped**: a fifth to a third, and falls to 0. Above a half, the steps are too
-#   large. If it is 0 from the beginning, check the ratio.
-# - **Largest ratio**: 1.5 to 3. At ten or more, the density of single actions has changed far too
+# - **Clip fraction** (share of rows whose ratio is clipped): a fifth to a third, and falls to 0.
+#   Above a half, the steps are too large. If it is 0 from the beginning, check the ratio.
+# - **Largest ratio**: 1.5 to 3. At ten or more, the density of some actions has changed far too
 #   much.
 # - **Policy loss**: a little below 0, from -0.07 to -0.01. It is measured after the updates, with
 #   normalized advantages, so 0 means no improvement. Above 0, the updates go in the wrong
@@ -1263,7 +1264,7 @@ PANELS = {  # title: what is plotted
     "explained variance": ["explained_variance"],
     "entropy": ["entropy"],
     "KL(old ‖ new)": ["kl"],
-    "share of rows clipped": ["clipped"],
+    "clip fraction": ["clipped"],
     "largest ratio": ["ratio_max"],
     "policy loss": ["policy_loss"],
     "value loss": ["value_loss"],

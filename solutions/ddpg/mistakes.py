@@ -35,7 +35,7 @@ first_row_left_out = altered(
 pointer_made_of_the_size = altered(
     "ReplayBuffer.store",
     {"self.ptr = (self.ptr + 1) % self.max_size": "self.ptr = min(self.size + 1, self.max_size) % self.max_size"},
-    hint="If the size no longer grows once the buffer is full, which row does `ptr` name from then on?",
+    hint="If the size no longer grows once the buffer is full, which row does `ptr` point to from then on?",
     source="student code",
 )
 
@@ -76,7 +76,7 @@ observations_by_reference = altered(
         "self.obs_buf[rows]": "np.array([self.obs_buf[row] for row in rows], dtype=np.float32)",
         "self.next_obs_buf[rows]": "np.array([self.next_obs_buf[row] for row in rows], dtype=np.float32)",
     },
-    hint="What happens to a stored observation if the environment writes the next one into the same array?",
+    hint="What happens to a stored observation if the environment writes the next observation into the same array?",
     source="student code",
 )
 
@@ -108,7 +108,7 @@ full_buffer_begins_anew = altered(
 actions_clipped_in_the_buffer = altered(
     "ReplayBuffer.store",
     {"self.acts_buf[self.ptr] = act": "self.acts_buf[self.ptr] = np.clip(act, -1.0, 1.0)"},
-    hint="Is the action in your buffer the one that was passed to `store`?",
+    hint="Is the action in your buffer the action that was passed to `store`?",
 )
 
 arrays_in_double_precision = altered(
@@ -132,7 +132,7 @@ rewards_stored_in_a_column = altered(
 next_observation_is_the_first = altered(
     "ReplayBuffer.store",
     {"self.next_obs_buf[self.ptr] = next_obs": "self.next_obs_buf[self.ptr] = obs"},
-    hint="Does `next_obs_buf` hold the observation before the action, or the one after it?",
+    hint="Does `next_obs_buf` hold the observation before the action, or the observation after it?",
     source="student code",
 )
 
@@ -176,7 +176,7 @@ batches_in_the_same_array = altered(
         "return {\n",
         '"obs": self.obs_buf[rows]': '"obs": self.drawn',
     },
-    hint="If you draw a second batch, what do the arrays of the first one contain?",
+    hint="If you draw a second batch, what do the arrays of the first batch contain?",
     source="student code",
     form=True,
 )
@@ -195,7 +195,7 @@ one_row_of_each_part = altered(
         "part = self.size // self.batch_size\n"
         "rows = part * np.arange(self.batch_size) + self.rng.integers(part, size=self.batch_size)"
     },
-    hint="If you draw one row from each part of the buffer, which rows never come?",
+    hint="If you draw one row from each part of the buffer, which rows can never be in the same batch?",
     source="student code",
 )
 
@@ -217,13 +217,13 @@ always_the_latest = altered(
         "self.rng.choice(self.size, self.batch_size, replace=False, shuffle=False)": ""
         "np.arange(self.ptr - self.batch_size, self.ptr) % self.size"
     },
-    hint="How similar are successive transitions, and how many times do you learn from an old one?",
+    hint="How similar are successive transitions, and how many times do you learn from an old transition?",
 )
 
 newest_never_drawn = altered(
     "ReplayBuffer.sample_batch",
     {"self.rng.choice(self.size,": "self.rng.choice(self.size - 1,"},
-    hint="If you sample many batches, which of the filled rows never appears?",
+    hint="If you sample many batches, which of the filled rows is never sampled?",
 )
 
 neighboring_rows = altered(
@@ -268,7 +268,7 @@ ends_as_truths = altered(
 ends_kept_the_wrong_way_round = altered(
     "ReplayBuffer.sample_batch",
     {"self.done_buf[self.ptr] = done": "self.done_buf[self.ptr] = 1 - done"},
-    hint="What does a 1 in `done_buf` mean, and what does `update_model` take it to mean?",
+    hint="What does a 1 in `done_buf` mean, and how does `update_model` interpret it?",
     source="student code",
 )
 
@@ -306,7 +306,7 @@ rows_before_the_pointer = altered(
         "rows = self.rng.choice(self.size, self.batch_size, replace=False, shuffle=False)": ""
         "rows = (self.ptr - self.rng.choice(self.size, self.batch_size, replace=False)) % self.max_size"
     },
-    hint="Which row does `ptr` name: the last one filled, or the next one to be filled?",
+    hint="Which row does `ptr` point to: the last filled row, or the next row to be filled?",
     source="student code",
 )
 
@@ -322,7 +322,7 @@ next_observations_of_the_next_row = altered(
     {
         '"next_obs": self.next_obs_buf[rows],': '"next_obs": self.obs_buf[(rows + 1) % self.max_size],',
     },
-    hint="Does the next row hold the state that followed, also at the end of an episode?",
+    hint="Does the next row hold the state that followed, even at the end of an episode?",
     source="student code",
 )
 
@@ -594,7 +594,7 @@ critic_bounds_without_the_upper_one = altered(
         "nn.init.uniform_(self.out.weight, -init_w, init_w)": "nn.init.uniform_(self.out.weight, -init_w)",
         "nn.init.uniform_(self.out.bias, -init_w, init_w)": "nn.init.uniform_(self.out.bias, -init_w)",
     },
-    hint="Which lower and upper bounds do you pass to uniform_, and what is its default for the upper one?",
+    hint="Which lower and upper bounds do you pass to uniform_, and what is its default for the upper bound?",
     placements={
         "of the weights alone": {
             "nn.init.uniform_(self.out.weight, -init_w, init_w)": "nn.init.uniform_(self.out.weight, -init_w)"
@@ -792,7 +792,7 @@ noise_sampled_for_each_dimension = altered(
 target_acts = altered(
     "DDPGAgent.select_action",
     {"self.actor(torch.as_tensor(state": "self.actor_target(torch.as_tensor(state"},
-    hint="Which of the two actors is the policy, and which one is only used for the critic's target?",
+    hint="Which of the two actors is the policy, and which actor is only used for the critic's target?",
     source="student code",
 )
 
@@ -884,7 +884,7 @@ noise_in_the_later_tests = altered(
         "if not self.is_test:\n                action": ""
         "if not self.is_test or self.total_step > self.initial_random_steps:\n    action"
     },
-    hint="Is there noise in a test that comes after the training?",
+    hint="Is there noise in a test after training?",
 )
 
 one_random_number_for_all_dimensions = altered(
@@ -911,7 +911,7 @@ random_by_the_size_of_the_buffer = altered(
 noisy_action_squashed = altered(
     "DDPGAgent.select_action",
     {"np.clip(action + self.noise.sample(), -1.0, 1.0)": "np.tanh(action + self.noise.sample())"},
-    hint="If the noise is 0, is the action still the actor's?",
+    hint="If the noise is 0, do you still return the actor's action?",
     source="student code",
 )
 
@@ -935,7 +935,7 @@ state_of_the_noise_overwritten = altered(
 noise_never_drawn = altered(
     "DDPGAgent.select_action",
     {"self.noise.sample()": "self.noise.state"},
-    hint="Which call makes the noise move on?",
+    hint="Which call advances the noise?",
     source="student code",
 )
 
@@ -971,7 +971,7 @@ test_is_stored = altered(
 time_limit_stored_as_the_end = altered(
     "DDPGAgent.step",
     {"[reward, next_state, terminated]": "[reward, next_state, terminated or truncated]"},
-    hint="Which of terminated and truncated means that nothing follows, and which one do you store?",
+    hint="Which of terminated and truncated means that nothing follows, and which of the two do you store?",
     source="PG is All You Need",
 )
 
@@ -989,7 +989,7 @@ begins_anew_by_itself = altered(
         "next_state, reward, terminated, truncated, _ = self.env.step(action)\n"
         "if terminated or truncated:\n    next_state, _ = self.env.reset()"
     },
-    hint="Which observation follows directly after the action, and is it the one you store?",
+    hint="Which observation follows directly after the action, and do you store this observation?",
     source="student code",
 )
 
@@ -1015,7 +1015,7 @@ over_only_at_both_ends = altered(
 both_ends_stored_as_going_on = altered(
     "DDPGAgent.step",
     {"[reward, next_state, terminated]": "[reward, next_state, terminated and not truncated]"},
-    hint="A step can be terminated and truncated at once: what is the next state worth then?",
+    hint="A step can be both terminated and truncated: what is the next state worth then?",
 )
 
 never_an_end = altered(
@@ -1027,7 +1027,7 @@ never_an_end = altered(
 rewards_clipped = altered(
     "DDPGAgent.step",
     {"self.transition += [reward,": "self.transition += [float(np.clip(reward, -1.0, 1.0)),"},
-    hint="Is the stored reward the one that the environment returned?",
+    hint="Is the stored reward the reward that the environment returned?",
 )
 
 steps_counted_twice = altered(
@@ -1036,7 +1036,7 @@ steps_counted_twice = altered(
         "if not self.is_test:\n            self.transition +=": "self.total_step += 1\n"
         "if not self.is_test:\n    self.transition +="
     },
-    hint="Which method counts the steps, and is it the only one?",
+    hint="Which method counts the steps, and does any other method count them?",
 )
 
 reward_in_an_array = altered(
@@ -1050,7 +1050,7 @@ reward_in_an_array = altered(
 mask_stored_for_the_end = altered(
     "DDPGAgent.step",
     {"[reward, next_state, terminated]": "[reward, next_state, float(not terminated)]"},
-    hint="What do you store for a step in the middle of an episode, and what does `update_model` make of it?",
+    hint="What do you store for a step in the middle of an episode, and how does `update_model` use it?",
     source="student code",
 )
 
@@ -1137,7 +1137,7 @@ undiscounted = altered(
 judged_by_the_actor_of_now = altered(
     "DDPGAgent.update_model.critic",
     {"F.mse_loss(self.critic(state, action), target)": "F.mse_loss(self.critic(state, self.actor(state)), target)"},
-    hint="Which action earned the stored reward: the stored one, or the current actor's?",
+    hint="Which action earned the stored reward: the stored action, or the current actor's action?",
 )
 
 errors_summed = altered(
@@ -1199,7 +1199,7 @@ online_actor_in_the_target = altered(
 old_state_in_the_target = altered(
     "DDPGAgent.update_model.critic",
     {"self.critic_target(next_state, self.actor_target(next_state))": "self.critic_target(state, self.actor_target(state))"},
-    hint="Which state does the value inside y belong to: the one before the action, or after it?",
+    hint="Which state does the value inside y belong to: the state before the action, or the state after it?",
 )
 
 usual_discount = altered(
@@ -1398,7 +1398,7 @@ actor_gradients_pile_up = altered(
 actor_judged_by_the_target = altered(
     "DDPGAgent.update_model.actor",
     {"-self.critic(state, self.actor(state))": "-self.critic_target(state, self.actor(state))"},
-    hint="Which critic should the actor climb: the one that has just been updated, or its target?",
+    hint="Which critic should the actor climb: the critic that has just been updated, or its target?",
 )
 
 actor_before_the_critic = altered(
@@ -1413,7 +1413,7 @@ actor_before_the_critic = altered(
         "        # The critic": "        # The critic",
         "actor_loss.backward(inputs=list(self.actor.parameters()))": "pass",
     },
-    hint="Which of the two is updated first, and which critic is in the actor's loss?",
+    hint="Which is updated first, the actor or the critic, and which critic is in the actor's loss?",
 )
 
 targets_forgotten = altered(
@@ -1443,7 +1443,7 @@ targets_copied_in_the_update = altered(
         "self._target_soft_update()": "self.actor_target.load_state_dict(self.actor.state_dict())\n"
         "self.critic_target.load_state_dict(self.critic.state_dict())"
     },
-    hint="How far should a target network move in one update, and which method does that?",
+    hint="How far should a target network move in one update, and which method moves it?",
 )
 
 noise_for_the_actor = altered(
@@ -1587,7 +1587,7 @@ targets_made_anew = altered(
 environment_of_the_notebook = altered(
     "DDPGAgent.train",
     {"                state, _ = self.env.reset()\n": "                state, _ = env.reset()\n"},
-    hint="Which environment do you reset: the agent's, or a global one?",
+    hint="Which environment do you reset: the agent's environment, or a global variable?",
     source="PG is All You Need",
 )
 
@@ -1651,7 +1651,7 @@ episode_without_end = altered(
 same_beginning_always = altered(
     "DDPGAgent.train",
     {"                state, _ = self.env.reset()\n": "                state, _ = self.env.reset(seed=777)\n"},
-    hint="What does `reset` do with a seed, and how many times do you pass one?",
+    hint="What does `reset` do with a seed, and how many times do you pass a seed?",
     source="student code",
 )
 
@@ -1729,7 +1729,7 @@ scores_in_lists = altered(
 plots_only_where_an_episode_ends = altered(
     "DDPGAgent.train",
     {"if self.total_step % plotting_interval == 0:": "if done and self.total_step % plotting_interval == 0:"},
-    hint="In how many steps is an episode over and the number of the step a multiple of `plotting_interval`?",
+    hint="How often does an episode end exactly at a multiple of `plotting_interval`?",
     source="student code",
 )
 

@@ -1,5 +1,5 @@
 # Source of assignments/ddpg/notebook.ipynb; `python -m grader build` makes the notebook from it.
-# Results of whole trainings come from benchmarks/results. The tests execute the notebook
+# Results of whole training runs come from benchmarks/results. The tests execute the notebook
 # (tests/kit/test_notebook.py) and read two variables of the last cell: `curves` and `probes`.
 
 # %% title [markdown]
@@ -16,9 +16,9 @@
 #
 # This assignment follows *PG is All You Need* (repository MrSyee/pg-is-all-you-need), called **the
 # course text** below. It is a well-known notebook, and its code has been copied into dozens of
-# projects, together with its mistakes. They rarely keep an agent from swinging up the pendulum, so
-# they went unnoticed. Eight of them are **exercises** here: a few faulty lines, a question, and a
-# cell that makes the fault visible. Answer the question before you run the cell.
+# projects, together with its mistakes. These mistakes rarely keep an agent from swinging up the
+# pendulum, so they went unnoticed. Eight of them are **exercises** here: a few faulty lines, a
+# question, and a cell that makes the fault visible. Answer the question before you run the cell.
 #
 # > **How to work**
 # >
@@ -27,11 +27,12 @@
 # > - Run `python grade.py --watch` in a terminal next to this notebook. It grades every save. For
 # >   many wrong answers it prints a hint about the likely mistake. The cells here show what your
 # >   code does; `grade.py` checks whether it is correct.
-# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
-# >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
-# >   defines the function, or the whole class of a method, is run, and then its own definition is
-# >   graded (it also needs the imports of `submitted.py`). `%grade QUESTION --file` grades the
-# >   saved file again.
+# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
+# >   the cell. `%grade` alone grades all questions. You can also write the function (for a method,
+# >   its whole class) in a cell that begins with `%%grade QUESTION`: the cell is run, and its
+# >   definition is graded. Such a cell also needs the imports of `submitted.py`. From then on,
+# >   plain `%grade` uses the definitions in your cells; `%grade QUESTION --file` grades only the
+# >   saved file.
 # > - The first cell that calls something you have not written yet stops with a
 # >   `NotImplementedError` that says what to write.
 # > - You may also define everything in a notebook and submit that:
@@ -122,7 +123,7 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # ## 1 · Replay buffer: storing
 #
 # The replay buffer keeps the latest `size` transitions in NumPy arrays that are allocated once.
-# `ptr` is the row to be written next. After the last row comes row 0 again, so the newest
+# `ptr` is the row to be written next. After the last row, `ptr` returns to row 0, so the newest
 # transition replaces the oldest one. This is a **ring buffer**: no row is ever moved.
 #
 # **Create the arrays in `ReplayBuffer.__init__`, then write `store` and `__len__`.** Store copies:
@@ -357,8 +358,8 @@ plt.show()
 # `np.random.choice` shuffles *all* rows and takes the first 128. With a full buffer of 100,000
 # rows, that takes one or two milliseconds, as much time as the rest of an update. The `choice`
 # method of a NumPy `Generator` (`np.random.default_rng`) uses another algorithm, whose time depends
-# on the 128 rows and not on how many are stored. If your line rises like the other one, you shuffle
-# all rows, too.
+# on the 128 rows and not on how many are stored. If your line rises like that of
+# `np.random.choice`, your code also shuffles all rows.
 
 # %% noise-text [markdown]
 # ## 3 · Noise for exploration
@@ -483,9 +484,9 @@ plt.show()
 # %% uniform-seen [markdown]
 # The mean of $x$ is $\sigma / 2\theta$: 0.05 in the first case, and 0.67 in the second. For
 # comparison, the largest action is 1. The noise is never negative, so the agent explores only on
-# one side of the actor. The pendulum can still be learned. DDPG is off-policy: the buffer stores
-# the action *with* its noise, so the critic's values are not biased by noise with a wrong mean.
-# Only the exploration suffers.
+# one side of the actor. The agent can still learn to swing up the pendulum. DDPG is off-policy: the
+# buffer stores the action *with* its noise, so the critic's values are not biased by noise with a
+# wrong mean. Only the exploration suffers.
 
 # %% reset-text [markdown]
 # ### Exercise: noise that is never reset
@@ -733,7 +734,7 @@ plt.show()
 #
 # **Write `step`.** It passes the action to the environment. In training, it completes `transition`
 # and stores it. It returns whether the episode is over (terminated or truncated). The stored `done`
-# is something else:
+# has a different meaning:
 #
 # An episode is **terminated** when the task is over: nothing follows, so the value of $s'$ is 0.
 # It is **truncated** when a time limit stops it: the task would have gone on, so the value of $s'$
@@ -835,11 +836,12 @@ plt.show()
 # with probability $1/T$ in each step: $Q = 1 + \gamma (1 - 1/T)\, Q$. With $\gamma = 0.99$ (the
 # course text) and the 200 steps of the pendulum, this is two thirds of the true value.
 #
-# The *order* of the actions may still be correct. If the ends are spread over all states, the
-# effect is a smaller discount of $0.99\,(1 - 1/200) \approx 0.985$. And when the time is up, a
-# trained pendulum is upright, so the remaining cost is near 0 anyway. It does go wrong if the time
-# limit is reached in states that are never visited earlier, for example at the far end of a long
-# path. There the critic learns that the best state reached so far is worth only one last reward.
+# The *ranking* of the actions by value may still be correct. If the ends are spread over all
+# states, the effect is a smaller discount of $0.99\,(1 - 1/200) \approx 0.985$. And when the time
+# is up, a trained pendulum is upright, so the remaining cost is near 0 anyway. It does go wrong if
+# the time limit is reached in states that are never visited earlier, for example at the far end of
+# a long path. There the critic learns that the best state reached so far is worth only one last
+# reward.
 
 # %% critic-text [markdown]
 # ## 6 · One update: critic, then actor
@@ -856,8 +858,8 @@ plt.show()
 #
 # $$L_\text{actor} = -\frac{1}{B} \sum_i Q(s_i, \mu(s_i)).$$
 #
-# Here the action is the *current* actor's, with its gradient. Only the actor's weights change; the
-# critic's stay fixed. (Lillicrap et al. 2015, algorithm 1 and equation 6.)
+# Here the action comes from the *current* actor, with its gradient. Only the actor's weights
+# change; the critic's weights stay fixed. (Lillicrap et al. 2015, algorithm 1 and equation 6.)
 #
 # **Then the target networks** are updated (section 7). Return both losses without a gradient.
 #
@@ -869,7 +871,7 @@ plt.show()
 # minus operator does not.)
 #
 # The cell fits 32 points with a small network, once with the right loss and once with the wrong
-# one.
+# loss.
 
 # %% trap
 draws = np.random.default_rng(0)
@@ -1281,10 +1283,10 @@ utils.tidy(*both)
 plt.show()
 
 # %% seed-seen [markdown]
-# Every episode starts in the same state. The agent learns to swing up from there. Whether it can do
-# so from elsewhere stays unknown if the test uses the same seed. Pass a seed only to the first
-# `reset`. After that, the environment's generator continues from episode to episode, and the run is
-# still reproducible.
+# Every episode starts in the same state. The agent learns to swing up from there. If the test uses
+# the same seed, it does not show whether the agent can swing up from elsewhere. Pass a seed only to
+# the first `reset`. After that, the environment's generator continues from episode to episode, and
+# the run is still reproducible.
 
 # %% units-text [markdown]
 # ## 9 · Units of actions
@@ -1536,9 +1538,9 @@ utils.climb(RUNGS, lambda env, seed: look_at(train_probe(env, seed)), probes["DD
 # ## 12 · A point that should go to the origin
 #
 # Now an environment with motion. In `utils.PointMass(d)`, $d$ forces from -1 to 1 push a point in
-# $d$ dimensions. The agent observes position and velocity. Each of the 30 steps costs the mean
-# over the dimensions of $p^2 + 0.01\, a^2$. The best possible return is -0.435 on average; zero
-# actions return -10 and random ones -29.
+# $d$ dimensions. The agent observes position and velocity. Each of the 30 steps costs the mean over
+# the dimensions of $p^2 + 0.01\, a^2$. The best possible return is -0.435 on average; zero actions
+# return -10, and random actions -29.
 #
 # The first 300 steps (ten episodes) are random. After that, learning is fast: after about 600 steps
 # in total, a correct agent returns about -1 on average, including its exploration noise. The
@@ -1550,7 +1552,7 @@ curves = {}  # setting: one list of scores per seed
 
 
 class Record:
-    """Keep scores and losses of a training; pass them on to `live`, if given."""
+    """Keep scores and losses of a training run; pass them on to `live`, if given."""
 
     def __init__(self, live=None):
         self.live = live
@@ -1566,7 +1568,7 @@ class Record:
 
 
 def train_point(dimensions, seed):
-    """Return the scores of one training on PointMass."""
+    """Return the scores of one training run on PointMass."""
     agent = make_agent(
         utils.PointMass(dimensions),
         seed,
@@ -1670,8 +1672,8 @@ plt.show()
 #
 # Your `test` plays one episode, and `training.animation` turns its frames into an animation. The
 # trained agent swings to one side, then to the other, then up, and stays upright. (If one swing is
-# enough, it takes one.) The arrow around the axle is the torque. The strip shows the first half of
-# the episode.
+# enough, it swings only once.) The arrow around the axle is the torque. The strip shows the first
+# half of the episode.
 
 # %% film
 agent.env = submitted.ActionNormalizer(gym.make("Pendulum-v1", render_mode="rgb_array"))
@@ -1772,8 +1774,8 @@ plt.show()
 # your code. It puts the mean of the scores minus their standard deviation on the leaderboard.
 #
 # A single episode says little, because scores depend strongly on the start (the course text judges
-# by one). For a fair comparison, play the same ten episodes, with the same ten seeds. A mean of
-# -200 or above is good.
+# by a single episode). For a fair comparison, play the same ten episodes, with the same ten seeds.
+# A mean of -200 or above is good.
 
 # %% save
 trained_actor.save_actor("actor.safetensors", agent.actor)

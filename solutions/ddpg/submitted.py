@@ -310,8 +310,8 @@ class DDPGAgent:
         Args:
             state: float `[obs_dim]`.
 
-        In a test, the action is the actor's. In training, while
-        `total_step < initial_random_steps`, it is drawn uniformly from [-1, 1] in every dimension
+        In a test, return the actor's action. In training, while
+        `total_step < initial_random_steps`, the action is drawn uniformly from [-1, 1] in every dimension
         (adding noise is optional). Afterwards it is the actor's action plus a sample of the noise,
         clipped to [-1, 1]. Compute it without a gradient.
         """
@@ -351,7 +351,7 @@ class DDPGAgent:
     def update_model(self) -> tuple[Tensor, Tensor]:
         """Update critic, actor and targets with one batch; return (actor loss, critic loss).
 
-        Make the three updates in this order. Both losses are scalars.
+        Do the three updates in this order. Both losses are scalars.
 
         Critic loss: the mean over the batch of (Q(s, a) - y)² with
         y = r + γ(1 - done) Q'(s', μ'(s')). No gradient flows through y. (Lillicrap et al. 2015,

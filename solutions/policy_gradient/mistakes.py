@@ -165,7 +165,7 @@ def cut_to_integers(rollout_buffer, discount_factor=0.95):
 
 @mistake(
     "get_returns",
-    hint="What shape does your result have, and what does it broadcast to with log-probabilities of shape [T, 1]?",
+    hint="What is the shape of your result, and of its product with log-probabilities of shape [T, 1]?",
     source="student code",
     form=True,
 )
@@ -202,7 +202,7 @@ def returns_like_integer_rewards(rollout_buffer, discount_factor=0.95):
     return returns.unsqueeze(1)
 
 
-@mistake("get_returns", hint="Which axis of your result counts the rows, and which axis should it be?", form=True)
+@mistake("get_returns", hint="Which axis of your result has the rows, and which axis should have them?", form=True)
 def returns_lie_in_one_row(rollout_buffer, discount_factor=0.95):
     return column(backwards(rollout_buffer, discount_factor)).T
 
@@ -245,7 +245,7 @@ known_discounts = {}
 
 @mistake(
     "get_returns",
-    hint="If the discount factor differs from that of the previous call, which powers of it do you use?",
+    hint="If the discount factor differs from that of the previous call, of which discount factor do you use the powers?",
     source="student code",
 )
 def discounts_of_another_call(rollout_buffer, discount_factor=0.95):
@@ -333,7 +333,7 @@ vanilla_likeliest_action = altered(
 
 @mistake(
     "get_vanilla_policy_gradient_loss",
-    hint="How many numbers does your mean divide by: the number of rows, or rows times actions?",
+    hint="What does your mean divide by: the number of rows, or rows times actions?",
 )
 def vanilla_mean_over_actions_too(policy, observation, action, return_or_advantage, **kwargs):
     log_prob = policy(observation)
@@ -372,7 +372,7 @@ def vanilla_squeezes_one_row(policy, observation, action, return_or_advantage, *
 vanilla_every_row_with_every_action = altered(
     "get_vanilla_policy_gradient_loss",
     {"policy(observation).gather(1, action)": "policy(observation)[:, action.squeeze(1)]"},
-    hint="Which shape do your log-probabilities have if you index them with [:, ...]?",
+    hint="Which shape do your log-probabilities have if you index them with [:, actions]?",
     source="student code",
 )
 
@@ -473,7 +473,7 @@ def vanilla_mask_times_logarithm_of_softmax(policy, observation, action, return_
 
 @mistake(
     "get_vanilla_policy_gradient_loss",
-    hint="If a probability is far smaller than the constant that you add, does the logarithm still depend on it?",
+    hint="If a probability is far smaller than the constant that you add, does the logarithm still depend on the probability?",
 )
 def vanilla_logarithm_with_epsilon(policy, observation, action, return_or_advantage, **kwargs):
     log_prob = torch.log(policy(observation).exp() + 1e-10)
@@ -538,7 +538,7 @@ takes_the_likeliest_action = altered(
 plays_another_action_than_it_stores = altered(
     "collect_rollouts",
     {"env.step(action)": "env.step(utils.distribution_sample(logits, seed=seed))"},
-    hint="How many actions do you sample per step, and is the action that you play the one that you store?",
+    hint="How many actions do you sample per step, and do you store the action that you pass to env.step?",
 )
 
 copy_of_the_seed_passed_on = altered(
@@ -762,7 +762,7 @@ def value_uphill(value_net, observation, returns, **kwargs):
     return -nn.functional.mse_loss(value_net(observation), returns)
 
 
-@mistake("get_value_net_loss", hint="How does your loss grow with an error of 30: like its square?", source="student code")
+@mistake("get_value_net_loss", hint="For a single row with an error of 30, is your loss 900?", source="student code")
 def value_huber_beyond_ten(value_net, observation, returns, **kwargs):
     return 2 * nn.functional.huber_loss(value_net(observation), returns, delta=10.0)
 
@@ -825,7 +825,7 @@ def advantages_only_centred(value_net, observations, returns):
         return advantages - advantages.mean()
 
 
-@mistake("get_advantages", hint="Which does your expression compute first: the difference, or the quotient?")
+@mistake("get_advantages", hint="Which operation does your expression do first: the subtraction, or the division?")
 def advantages_without_parentheses(value_net, observations, returns):
     with torch.no_grad():
         advantages = returns - value_net(observations)
@@ -1011,7 +1011,7 @@ steps_before_backward = altered(
         "loss.backward()": "optimizer.zero_grad()",
         "                optimizer.step()\n            # END": "                loss.backward()\n            # END",
     },
-    hint="Which gradient does the optimizer use: that of this minibatch, or that of the previous one?",
+    hint="Which gradient does the optimizer use: the gradient of this minibatch, or of the previous minibatch?",
 )
 
 one_step_an_epoch = altered(
@@ -1039,7 +1039,7 @@ own_discount_for_returns = altered(
 loss_of_the_module = altered(
     "train_policy_gradient.without_critic",
     {"loss = actor_loss = get_policy_gradient_loss(**batch)": "loss = actor_loss = get_vanilla_policy_gradient_loss(**batch)"},
-    hint="Which loss function do you call: the one passed as an argument, or always the same one?",
+    hint="Which loss function do you call: the one passed as an argument, or always the same function?",
     source="student code",
 )
 
@@ -1105,7 +1105,7 @@ losses_add_up = altered(
 another_policy_collects = altered(
     "train_policy_gradient.without_critic",
     {"collect_rollouts(\n            env, policy,": "collect_rollouts(\n            env, utils.SimpleReLuNetwork(2, 3, True),"},
-    hint="Which policy do you pass to collect_rollouts: the one that you train?",
+    hint="Which policy do you pass to collect_rollouts, and which policy do you train?",
 )
 
 critic_learns_rewards = altered(
@@ -1128,14 +1128,14 @@ single_rows_left_out = altered(
         "    if len(rows) < 2 <= rollout_buffer.final_size:\n"
         "        continue",
     },
-    hint="If the rows of a collection are one more than fit into whole minibatches, what happens to the last one?",
+    hint="If a single row is left after the last full minibatch, what happens to it?",
     source="student code",
 )
 
 own_value_loss_in_place_of_the_given_one = altered(
     "train_policy_gradient.with_critic",
     {"get_value_net_loss(**batch)": 'train_policy_gradient.__globals__["get_value_net_loss"](**batch)'},
-    hint="Which value loss does your loop call: the one that is passed as get_value_net_loss, or that of your file?",
+    hint="Which value loss does your loop call: the one that is passed as get_value_net_loss, or the one defined in your file?",
     source="student code",
 )
 
@@ -1264,7 +1264,7 @@ two_steps_a_minibatch = altered(
         "(critic_loss_multiplier * critic_loss).backward()\n"
         "optimizer.step()"
     },
-    hint="How many optimizer steps do you make per minibatch?",
+    hint="How many optimizer steps do you take per minibatch?",
 )
 
 advantages_of_each_minibatch = altered(
@@ -1284,7 +1284,7 @@ critic_losses_hold_the_total = altered(
         "                    critic_losses.append(critic_loss.item())\n": "",
         "* critic_loss": "* critic_loss\ncritic_losses.append(loss.item())",
     },
-    hint="Which loss belongs in the second list: that of the value network, or the sum?",
+    hint="Which loss belongs in the second list: the loss of the value network, or the sum?",
 )
 
 actor_losses_hold_the_total = altered(
@@ -1293,7 +1293,7 @@ actor_losses_hold_the_total = altered(
         "                actor_losses.append(actor_loss.item())\n": "",
         "optimizer.zero_grad()": "actor_losses.append(loss.item())\noptimizer.zero_grad()",
     },
-    hint="Which loss belongs in the first list: that of the policy, or the sum?",
+    hint="Which loss belongs in the first list: the loss of the policy, or the sum?",
 )
 
 critic_losses_not_kept = altered(
@@ -1382,7 +1382,7 @@ reseeded_before_the_shuffle = altered(
 advantages_without_a_column = altered(
     "train_policy_gradient.minibatches",
     {'"return_or_advantage": return_or_advantage[rows]': '"return_or_advantage": return_or_advantage[rows].squeeze(1)'},
-    hint="What shape do the losses expect for the advantages?",
+    hint="What shape do the loss functions expect the advantages to have?",
     source="student code",
     form=True,
 )
@@ -1402,13 +1402,13 @@ short_minibatch_dropped = altered(
         "for rows in": "usable = rollout_buffer.final_size // minibatch_size * minibatch_size\nfor rows in",
         "(rollout_buffer.final_size).split": "(rollout_buffer.final_size)[:usable].split",
     },
-    hint="What happens to the last rows, which do not fill a whole minibatch?",
+    hint="What happens to the last rows if they do not fill a whole minibatch?",
 )
 
 last_row_in_no_minibatch = altered(
     "train_policy_gradient.minibatches",
     {"torch.randperm(rollout_buffer.final_size)": "torch.randperm(max(rollout_buffer.final_size - 1, 1))"},
-    hint="How many rows do the minibatches of one epoch have together?",
+    hint="How many rows do the minibatches of one epoch have in total?",
     source="student code",
 )
 
@@ -1496,7 +1496,7 @@ value_loss_of_all_rows = altered(
 old_logits_of_today = altered(
     "train_policy_gradient.minibatches",
     {'"old_logits": rollout_buffer.old_logits[rows]': '"old_logits": policy(rollout_buffer.observations[rows]).detach()'},
-    hint="Which policy should the old logits come from: the one at the time of the rollout, or the current one?",
+    hint="Which policy should the old logits come from: the policy at the time of the rollout, or the current policy?",
     source="student code",
 )
 
@@ -1543,7 +1543,7 @@ def ppo_ratio_of_old_and_old(policy, observation, old_logits, action, return_or_
 ppo_ratio_of_new_and_new = altered(
     "get_PPO_policy_gradient_loss",
     {"torch.exp(log_prob - old_logits.gather(1, action))": "torch.exp(log_prob - log_prob.detach())"},
-    hint="Which policy does each of your two log-probabilities come from: the current one, or the old one?",
+    hint="Which policy does each of your two log-probabilities come from: the current policy, or the old policy?",
     source="student code",
 )
 
@@ -1717,7 +1717,7 @@ def ppo_minimum_of_the_ratios(policy, observation, old_logits, action, return_or
 
 @mistake(
     "get_PPO_policy_gradient_loss",
-    hint="Which action does the ratio need: the one that was taken, or a newly sampled one?",
+    hint="Which action does the ratio need: the action that was taken, or a newly sampled action?",
     source="student code",
 )
 def ppo_samples_again(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):

@@ -12,7 +12,8 @@
 #
 # Most sections follow the same pattern: the idea, the formula, the shapes, what to write, a cell
 # that tries it out, and what you should see. You write in **`submitted.py`**, in the order of this
-# notebook (two functions come earlier in the file). The notebook only calls your functions.
+# notebook. (In the file, `get_value_net_loss` and `get_advantages` stand before
+# `train_policy_gradient`; you write them in section 6.) The notebook only calls your functions.
 #
 # > **How to work**
 # >
@@ -22,10 +23,11 @@
 # > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and
 # >   often gives a hint when it recognizes the mistake. The cells here show what your code does;
 # >   `grade.py` says whether it is right.
-# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
-# >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
-# >   defines the function is run, and then its own definition is graded (it also needs the imports
-# >   of `submitted.py`). `%grade QUESTION --file` grades the saved file again.
+# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
+# >   the cell. `%grade` alone grades all questions. You can also write the function in a cell that
+# >   begins with `%%grade QUESTION`: the cell is run, and its definition is graded. Such a cell
+# >   also needs the imports of `submitted.py`. From then on, plain `%grade` uses the definitions in
+# >   your cells; `%grade QUESTION --file` grades only the saved file.
 # > - A cell that calls a function you have not written yet stops with a `NotImplementedError` that
 # >   says what to return.
 # > - You may also define the functions in a notebook and submit that notebook.
@@ -244,12 +246,12 @@ print(f"last reward {last_reward:.1f}")
 # that it needs and accepts the rest as `**kwargs`.
 #
 # The cell trains for two collections. Each has four rollouts of 20 steps, so 80 rows. With
-# minibatches of 30 rows, an epoch has three (the last one has 20 rows). Two collections of two
-# epochs give $2 \cdot 2 \cdot 3 = 12$ losses.
+# minibatches of 30 rows, an epoch has three minibatches (the last has 20 rows). Two collections of
+# two epochs give $2 \cdot 2 \cdot 3 = 12$ losses.
 #
-# Fill in both blanks before you grade. `%grade` below the cell leaves out the minibatches, because
-# their checks use a value network. Section 6 grades them. Until then, the number of actor losses
-# here shows whether you use them all.
+# Fill in both blanks before you grade. The `%grade` cell below does not grade the question
+# `train_policy_gradient.minibatches`, because its checks use a value network; section 6 grades it.
+# Until then, the number of actor losses shows whether you use every minibatch.
 
 # %% loop
 line = utils.GridWorldPointTargetEnv(grid_size=10, dimensions=1, episode_length=20)
@@ -464,15 +466,16 @@ climb("vanilla with returns", submitted.get_vanilla_policy_gradient_loss, with_c
 # learning, results vary a lot from run to run, so a single run tells you little. We train every
 # setting with several random seeds.
 #
-# The next cell only defines functions that all experiments use. `train` makes one run. `experiment`
-# makes one run per seed. It draws the mean over seeds as a line, and the range from the worst to
-# the best seed as a band. Then it tests every policy in 100 rollouts. A rollout is a success if the
-# agent is on the target before its last action. The last picture shows the rollouts of the seed with
-# the median success.
+# The next cell only defines functions that all experiments use. `train` does one training run.
+# `experiment` does one run per seed. It draws the mean over seeds as a line, and the range from the
+# worst to the best seed as a band. Then it tests every policy in 100 rollouts. A rollout is a
+# success if its last stored observation is on the target. (That is the observation before the last
+# action.) The last picture shows the rollouts of the seed with the median success.
 #
-# `Health` measures whether the training is healthy, on each collection. All but the explained
-# variance are measured after its 8 epochs. $\rho$ is the probability of an action that was taken,
-# divided by its probability before these epochs.
+# `Health` measures on each collection whether the training is healthy. It measures four things,
+# listed below: the explained variance before the 8 epochs on the collection, the other three after
+# them. $\rho$ is the probability of an action that was taken, divided by its probability before
+# these epochs.
 #
 # - **Approximate KL**, the mean of $\rho - 1 - \log \rho$: how far the epochs moved the policy.
 #   Healthy: 0.01 to 0.05, with peaks up to 0.1, and less at the end. Often above 0.1: the steps are
@@ -481,8 +484,8 @@ climb("vanilla with returns", submitted.get_vanilla_policy_gradient_loss, with_c
 #   until then, nothing is clipped. Healthy: up to a third, and less at the end. Above a half: the
 #   steps are too large.
 # - **Entropy** of the policy: $\log 3 = 1.10$ if it takes all three actions equally often, 0 if it
-#   always takes the same. Healthy: falls slowly while the reward rises. If it is near 0 and the
-#   reward is not, the policy has stopped exploring and cannot recover.
+#   always takes the same action. Healthy: falls slowly while the reward rises. If it is near 0 and
+#   the reward is not, the policy has stopped exploring and cannot recover.
 # - **Explained variance** of the returns, by a value network (from section 6 on): 1 if it predicts
 #   them, 0 if it predicts no better than their mean; we cut it off at -1. Healthy: rises from 0 to
 #   above 0.8. If it stays at 0, the critic learns nothing.
@@ -496,8 +499,9 @@ curves, success = {}, {}  # by setting: final rewards of each seed; success rate
 class Health:
     """Measures what the updates on a collection have changed. Pass `get_returns` to the training.
 
-    Your loop calls it once per collection, before the updates on it. That is after all updates on
-    the collection before: this one is then measured.
+    Your loop calls `get_returns` once per collection, before it trains on that collection. At this
+    moment, training on the previous collection is complete, so `get_returns` first measures the
+    previous collection.
     """
 
     def __init__(self, policy, value_net=None, discount_factor=0.95):
@@ -710,8 +714,8 @@ print("carry a gradient:", advantages.requires_grad, "(expected False)")
 # - minimize $L_\text{policy} + c\, L_\text{value}$, where $c$ is `critic_loss_multiplier`. One
 #   optimizer has the weights of both networks.
 #
-# Then run all five probes. This takes about three seconds. The probes cannot tell advantages from
-# returns; `%grade` below can.
+# Then run all five probes. This takes about three seconds. The probes cannot distinguish advantages
+# from returns; `%grade` below can.
 
 # %% critic-probes
 climb("vanilla with advantages", submitted.get_vanilla_policy_gradient_loss, with_critic=True)
@@ -724,7 +728,8 @@ climb("vanilla with advantages", submitted.get_vanilla_policy_gradient_loss, wit
 # look.
 #
 # Then train in the same world with the same learning rate, but on advantages. This takes 20 to 30
-# seconds. The question `learning_vanilla` lets your functions learn together in a smaller world.
+# seconds. The question `learning_vanilla` trains a policy with your functions so far in a smaller
+# world.
 
 # %% advantages-line
 experiment(
@@ -745,9 +750,9 @@ experiment(
 # The value loss starts high, because $V$ is near 0 and the returns are not. It falls as the critic
 # learns. The policy loss fluctuates around a value near 0.
 #
-# This is what a healthy training looks like: the entropy falls slowly, from 1.1 to about 0.1 after
-# 1,000 rollouts. The explained variance rises over the whole training, to about 0.9. The
-# approximate KL stays below 0.1, apart from single peaks.
+# This is what a healthy training run looks like: the entropy falls slowly, from 1.1 to about 0.1
+# after 1,000 rollouts. The explained variance rises over the whole training, to about 0.9. The
+# approximate KL stays below 0.1, apart from occasional spikes.
 
 # %% fragile-text [markdown]
 # ## 7 · A larger learning rate ruins the policy
@@ -767,9 +772,10 @@ experiment(
 # It learns fast at first and then collapses. Over 20 seeds of 2,000 rollouts, the median success is
 # 12%, and no seed exceeds 52%.
 #
-# The pictures show it early. Between rollouts 40 and 160, about half of the rows have left the clip
-# range, and the approximate KL is mostly above 0.2, with peaks above 2. At rollout 200, the entropy
-# is below 0.2, although the reward is still bad. The value loss does not fall to 0.
+# The pictures show the collapse early. Between rollouts 40 and 160, about half of the rows have
+# left the clip range, and the approximate KL is mostly above 0.2, with peaks above 2. At rollout
+# 200, the entropy is below 0.2, although the reward is still bad. The value loss does not fall to
+# 0.
 #
 # The reason is that each collection is used 8 times. The gradient formula holds for actions sampled
 # from the *current* policy. After the first update, the rollouts come from an older policy: the
@@ -888,15 +894,15 @@ experiment(
 # others: 58% and 85%). PPO ends no better than the vanilla loss with a learning rate of $10^{-3}$.
 # But it needs only about 400 rollouts to come close to that result, and it works with a learning
 # rate at which the vanilla loss fails on every seed. On a new problem you do not know the right
-# learning rate, so this matters. The two bad seeds are not a fault of PPO alone: with
+# learning rate, so this matters. Small collections are one reason for the two bad seeds: with
 # `rollouts_before_training=8` in place of 4, so that each loss is a mean over more rollouts, all 20
-# seeds reach 95%, with as many rollouts in all.
+# seeds reach 95%, with the same total number of rollouts.
 #
 # Compare the pictures with those of section 7. At the same learning rate, nine of ten approximate
 # KLs are now below 0.05, and the clip fraction is mostly below a third: once $\rho$ has left the
-# range, a row no longer pushes it further. The entropy falls more slowly than there, while the
-# reward rises to 0. Late in the training, single peaks of the KL are larger: the policy is almost
-# certain, so some actions that it tried have probabilities near 0.
+# range, a row no longer pushes it further. The entropy falls more slowly than in section 7, while
+# the reward rises to 0. Late in training, occasional spikes of the KL are larger: the policy is
+# almost deterministic, so some actions that it tried have probabilities near 0.
 
 # %% compare-text [markdown]
 # ## 9 · Side by side
@@ -984,11 +990,11 @@ plt.show()
 # seeds: rollouts 80 to 100 lasted 340 to 480 steps on average, and the last 20 of 160 rollouts
 # lasted between 470 and 500 steps.
 #
-# Healthy here: the approximate KL is at most 0.03, and the clip fraction falls from a third to a few
-# percent. The entropy falls only from $\log 2 = 0.69$ to about 0.55, because near the balance both
-# pushes are good. The explained variance can stay low, and that is no fault of the critic: if all
-# episodes last 500 steps, returns differ only because the end is near, and no observation shows
-# this. So always read it together with the returns.
+# Healthy here: the approximate KL is at most 0.03, and the clip fraction falls from a third to a
+# few percent. The entropy falls only from $\log 2 = 0.69$ to about 0.55, because both pushes are
+# good while the pole is nearly upright. The explained variance can stay low, and the critic is not
+# to blame: if all episodes last 500 steps, returns differ only because the end is near, and no
+# observation shows this. So always read it together with the returns.
 #
 # On a machine with a screen and pygame you can watch your agent:
 #

@@ -142,7 +142,7 @@ last_state_follows_itself = altered(
         "next_value = np.append(value[1:], 0.0) if next_state is None else critic(next_state).flatten().numpy()": ""
         "next_value = np.append(value[1:], value[-1])"
     },
-    hint="Is the last row of `state` the state before the last action, or the one after it?",
+    hint="Is the last row of `state` the state before the last action, or the state after it?",
     source="student code",
 )
 
@@ -186,7 +186,7 @@ decay_of_the_first_call = altered(
         'estimator.decay = getattr(estimator, "decay", gamma * lamb)\n'
         "decay = estimator.decay *"
     },
-    hint="If gamma or lamb differ from those of the previous call, which ones does your function use?",
+    hint="If gamma or lamb differ from those of the previous call, which values does your function use?",
     source="student code",
 )
 
@@ -196,7 +196,7 @@ no_ends = altered(
         "np.where(terminated, 0.0, next_value)": "next_value",
         "decay = gamma * lamb * ~(terminated | truncated)": "decay = np.full(len(delta), gamma * lamb)",
     },
-    hint="How does the first step of the next episode affect the last step of the one before?",
+    hint="How does the first step of the next episode affect the last step of this episode?",
     source="the keras-rl drafts",
 )
 
@@ -210,7 +210,7 @@ values_cut_and_sums_not = altered(
 sums_cut_and_values_not = altered(
     "GeneralizedAdvantageEstimator.ends",
     {"np.where(terminated, 0.0, next_value)": "next_value"},
-    hint="You cut A at each end; what about the value in the δ of a terminated step?",
+    hint="You cut A at each end: do you also cut the next value in the δ of a terminated step?",
     source="student code",
 )
 
@@ -221,7 +221,7 @@ cut_one_step_late = altered(
         "    terminated, truncated = np.append(terminated[1:], False), np.append(truncated[1:], False)\n"
         "    delta = reward + gamma * np.where"
     },
-    hint="Which step ended the episode: step t, or the one after it?",
+    hint="Which step ended the episode: step t, or the step after it?",
     source="student code",
 )
 
@@ -294,7 +294,7 @@ two_errors_only = altered(
         "advantage[t] = following = delta[t] + decay[t] * following": ""
         "advantage[t], following = delta[t] + decay[t] * following, delta[t]"
     },
-    hint="How many of the later errors does an advantage contain: only the next one, or all of them?",
+    hint="How many of the later errors does an advantage contain: only the next error, or all later errors?",
 )
 
 errors_of_whole_returns = altered(
@@ -873,7 +873,7 @@ entropy_upside_down = altered(
         "return log_sigma.sum(dim=-1, keepdim=True) + 0.5 * self.n * (np.log(2 * np.pi) + 1)": ""
         "return -log_sigma.sum(dim=-1, keepdim=True) - 0.5 * self.n * (np.log(2 * np.pi) + 1)"
     },
-    hint="Does a wide distribution have more or less entropy than a narrow one?",
+    hint="Does a wide distribution have more or less entropy than a narrow distribution?",
 )
 
 entropy_not_halved = altered(
@@ -1126,7 +1126,7 @@ window_emptied_at_the_end = altered(
         "seen = [] if self.terminated or self.truncated else self.observations\n"
         "recent = [*seen, observation]"
     },
-    hint="Which observations does the final state contain, for which `forward` is called once more after the end?",
+    hint="`forward` is called once more after the end: which observations does this final state contain?",
     source="student code",
 )
 
@@ -1153,13 +1153,13 @@ window_of_the_newest_first = altered(
         "[np.zeros_like(observation) for _ in range(missing)] + recent": ""
         "recent[::-1] + [np.zeros_like(observation) for _ in range(missing)]"
     },
-    hint="Which observation is the last one in your window?",
+    hint="Which observation is the last in your window?",
 )
 
 newest_kept_observation_skipped = altered(
     "EpisodeMemory.get_recent_state",
     {"[*self.observations, observation]": "[*self.observations[:-1], observation]"},
-    hint="Which observation stands just before the current one in your window?",
+    hint="Which observation stands just before the current observation in your window?",
 )
 
 window_too_short = altered(
@@ -1209,7 +1209,7 @@ looking_is_remembering = altered(
         "recent = [*self.observations, observation][-self.window_length :]": "self.observations.append(observation)\n"
         "recent = self.observations[-self.window_length :]"
     },
-    hint="How many observations does the memory contain after one call of `get_recent_state` and one of `append`?",
+    hint="How many observations does the memory contain after one call of `get_recent_state` and one call of `append`?",
     source="student code",
 )
 
@@ -1234,7 +1234,7 @@ observations_in_one_array = altered(
         "self.room[...] = observations\n"
         "self.recent = (self.room, states, action, log_prob)"
     },
-    hint="Into which array does the second call write its observations, and who still holds that of the first call?",
+    hint="Into which array does the second call write its observations, and who still uses the array of the first call?",
     source="student code",
     form=True,
 )
@@ -1242,7 +1242,7 @@ observations_in_one_array = altered(
 nothing_new_is_tried = altered(
     "PPOAgent.forward",
     {"self.process.sample((mu, log_sigma)) if self.training else mu": "mu"},
-    hint="Where does your agent explore?",
+    hint="Which line of `forward` makes the action random in training?",
     learns=False,
 )
 
@@ -1256,7 +1256,7 @@ explores_in_a_test = altered(
 observation_not_copied = altered(
     "PPOAgent.forward",
     {"np.array(observation, dtype=np.float32).reshape": "np.asarray(observation, dtype=np.float32).reshape"},
-    hint="What happens to a stored observation if the environment writes the next one into the same array?",
+    hint="What happens to a stored observation if the environment writes the next observation into the same array?",
     source="student code",
 )
 
@@ -1273,7 +1273,7 @@ density_of_the_mean = altered(
 density_of_what_is_clipped = altered(
     "PPOAgent.forward",
     {"if self.training else mu": "if self.training else mu\naction = action.clamp(-1.0, 1.0)"},
-    hint="If every larger sample becomes 1.0, what is the probability of exactly 1.0, and who clips the action anyway?",
+    hint="If every sample above 1.0 becomes 1.0, is the log-density still right, and does the training loop clip the action?",
     source="student code",
 )
 
@@ -1283,7 +1283,7 @@ sample_is_clipped = altered(
         "self.process.sample((mu, log_sigma)) if self.training else mu": ""
         "self.process.sample((mu, log_sigma)).clamp(-1, 1) if self.training else mu"
     },
-    hint="If every larger sample becomes 1.0, what is the probability of exactly 1.0, and who clips the action anyway?",
+    hint="If every sample above 1.0 becomes 1.0, is the log-density still right, and does the training loop clip the action?",
     source="student code",
 )
 
@@ -1293,7 +1293,7 @@ mean_is_clipped = altered(
         "self.process.sample((mu, log_sigma)) if self.training else mu": ""
         "self.process.sample((mu, log_sigma)) if self.training else mu.clamp(-1, 1)"
     },
-    hint="Where is an action clipped, also in a test?",
+    hint="Who clips an action, in training and in a test: the agent, or the training loop?",
 )
 
 density_of_another_action = altered(
@@ -1303,7 +1303,7 @@ density_of_another_action = altered(
         "            log_prob = self.process.get_dist((mu, log_sigma, action.clamp(-1, 1)))\n"
         "        self.recent = ("
     },
-    hint="Is the stored log-probability that of the stored action?",
+    hint="Does the stored log-probability belong to the stored action?",
     source="student code",
 )
 
@@ -1321,7 +1321,7 @@ another_action_is_returned = altered(
         "action = torch.tanh(action)\n"
         "return action.numpy().copy() if np.ndim(observation) > 1 else action[0].numpy().copy()"
     },
-    hint="Is the returned action the one whose log-probability you store?",
+    hint="Do you store the log-probability of the action that you return?",
     source="student code",
 )
 
@@ -1444,7 +1444,7 @@ step_without_a_reward_is_the_extra_call = altered(
         "        for index, step in enumerate(",
         "if memory.terminated or memory.truncated:": "if rewards[index] == 0 and not ended[index] and memory.rewards:",
     },
-    hint="May a step inside an episode have a reward of 0, and what does your agent take it for?",
+    hint="May a step inside an episode have a reward of 0, and how does your agent treat such a step?",
     source="student code",
 )
 
@@ -1588,7 +1588,7 @@ update_after_so_many_steps = altered(
 update_missed_if_there_are_more = altered(
     "PPOAgent.backward",
     {"if len(self.episodes) < self.episodes_per_update:": "if len(self.episodes) != self.episodes_per_update:"},
-    hint="Two episodes may end at once; what happens if there are more than N of them?",
+    hint="Two episodes may end at once: what does your agent do if it then has more than N episodes?",
     source="student code",
 )
 
@@ -1679,7 +1679,7 @@ states_in_one_tensor = altered(
         "return {\n",
         '"state": state,': '"state": self.room[: len(state)],',
     },
-    hint="What do the states of the first episode contain after you have finished the second one?",
+    hint="What do the states of the first episode contain after you have finished the second episode?",
     source="student code",
 )
 
@@ -1714,7 +1714,7 @@ final_state_of_zeros = altered(
         "next_state = torch.cat((state[1:], final_state.unsqueeze(0)))": ""
         "next_state = torch.cat((state[1:], torch.zeros_like(state[:1])))"
     },
-    hint="Which value follows the last action: none, or that of the state that the agent has seen last?",
+    hint="Which value follows the last action: none, or the value of the last state that the agent has seen?",
 )
 
 ends_not_told = altered(
@@ -1849,7 +1849,7 @@ log_probabilities_of_now = altered(
         '"log_prob": torch.stack(memory.log_probs),': ""
         '"log_prob": self.process.get_dist((*self.actor(state), torch.stack(memory.actions))).detach(),'
     },
-    hint="When was the log-probability computed that the ratio is divided by: in `forward`, or now?",
+    hint="When was the old log-probability in the ratio computed: in `forward`, or now?",
     source="student code",
 )
 
@@ -2072,7 +2072,7 @@ value_loss_of_huber_beyond_ten = altered(
         '(self.critic(batch["state"]).squeeze(1) - batch["value_target"]).square().mean()': ""
         '2 * nn.functional.huber_loss(self.critic(batch["state"]).squeeze(1), batch["value_target"], delta=10.0)'
     },
-    hint="How does your loss grow with an error of 40: like its square?",
+    hint="For a single row with an error of 40, is your loss 1,600?",
     source="student code",
 )
 
@@ -2186,7 +2186,7 @@ episodes_normalized_apart = altered(
         'parts = [episode["advantage"] for episode in self.episodes]\n'
         'data["advantage"] = torch.cat([(one - one.mean()) / (one.std(correction=0) + 1e-8) for one in parts])',
     },
-    hint="Over which steps do you take the mean: those of all episodes together, or those of each episode?",
+    hint="Over which steps do you take the mean: the steps of all episodes together, or of each episode separately?",
     source="student code",
 )
 
@@ -2210,7 +2210,7 @@ advantages_over_their_variance = altered(
 never_shuffled = altered(
     "PPOAgent.update",
     {"self.rng.permutation(len(advantage))": "np.arange(len(advantage))"},
-    hint="Which rows are together in a minibatch, and are they always the same?",
+    hint="Which rows are together in a minibatch, and are they always the same rows?",
     source="student code",
 )
 
@@ -2299,7 +2299,7 @@ optimizer_of_its_own = altered(
         "        networks = [*self.actor.parameters(), *self.critic.parameters()]\n"
         "        self.optimizer = optim.Adam(networks, lr=self.learning_rate)\n"
     },
-    hint="What does an optimizer remember, and how many times do you make a new one?",
+    hint="What does an optimizer remember, and how many times do you create a new optimizer?",
     source="student code",
 )
 

@@ -1,5 +1,5 @@
 # Source of assignments/ppo_agent/notebook.ipynb; `python -m grader build` makes the notebook from it.
-# Results of whole trainings come from benchmarks/results. The tests execute the notebook
+# Results of whole training runs come from benchmarks/results. The tests execute the notebook
 # (tests/kit/test_notebook.py) and read two variables of the last cell: `curves` and `probes`.
 
 # %% title [markdown]
@@ -31,11 +31,12 @@
 # > - Run `python grade.py --watch` in a terminal next to this notebook. It grades every save. For
 # >   many wrong answers it prints a hint about the likely mistake. The cells here show what your
 # >   code does; `grade.py` checks whether it is correct.
-# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
-# >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
-# >   defines the function, or the whole class of a method, is run, and then its own definition is
-# >   graded (it also needs the imports of `submitted.py`). `%grade QUESTION --file` grades the
-# >   saved file again.
+# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
+# >   the cell. `%grade` alone grades all questions. You can also write the function (for a method,
+# >   its whole class) in a cell that begins with `%%grade QUESTION`: the cell is run, and its
+# >   definition is graded. Such a cell also needs the imports of `submitted.py`. From then on,
+# >   plain `%grade` uses the definitions in your cells; `%grade QUESTION --file` grades only the
+# >   saved file.
 # > - The first cell that calls something you have not written yet stops with a
 # >   `NotImplementedError` that says what to write.
 # > - You may also define everything in a notebook and submit that:
@@ -353,7 +354,7 @@ draw_episodes(axes)
 plt.show()
 
 # %% leak-seen [markdown]
-# The draft punishes all steps of the first episode, and the last ones most. Their advantages
+# The draft punishes all steps of the first episode, and the last steps most. Their advantages
 # contain the -1 of an episode that had not yet begun.
 
 # %% repair-text [markdown]
@@ -369,7 +370,7 @@ plt.show()
 #
 # The cell computes small cases, then the picture above with your advantages, for three values of
 # $\lambda$. With $\lambda = 0$ the advantages are the $\delta$; with $\lambda = 1$ they are the
-# return minus $V$. Your lines should lie on the dotted ones, which are computed with the sum, and
+# return minus $V$. Your lines should lie on the dotted lines, which are computed with the sum, and
 # nothing may leak across an end.
 
 # %% repair
@@ -425,7 +426,7 @@ plt.show()
 # ## 5 · A test that detects the faults
 #
 # The keras-rl drafts try their estimator once, on random numbers, and look at the output. With
-# random inputs, nobody knows the right advantages, so wrong ones look just as good.
+# random inputs, nobody knows the right advantages, so wrong advantages look just as good.
 #
 # **Write `test_advantages(estimator)`**: small episodes whose advantages *you* have computed by
 # hand. Keep them small enough to check every number, and choose the numbers so that every fault
@@ -433,8 +434,8 @@ plt.show()
 # missing discount, and $V(s_0) = V(s_T)$ hides the wrap-around of `np.roll`.
 #
 # The cell runs your test on the draft, on estimators with one fault each, and on three correct
-# ones. It prints *fails* if your test raised an AssertionError, and *passes* if not. (Most of the
-# faulty estimators call yours with wrong arguments.) `grade.py` tries only the faults that the
+# estimators. It prints *fails* if your test raised an AssertionError, and *passes* if not. (Most of
+# the faulty estimators call yours with wrong arguments.) `grade.py` tries only the faults that the
 # docstring lists. A test that rejects every estimator is as useless as one that accepts every
 # estimator.
 
@@ -614,9 +615,9 @@ print(f"two dimensions: correlation found {np.corrcoef(two.numpy().T)[0, 1]:.2f}
 # **Write `get_dist`**, `[B, 1]`. The example has the numbers of the keras-rl drafts: means
 # $(0, 1)$, $(1, 0)$, $(-1, 2)$, standard deviations $(2, 3)$, $(4, 5)$, $(6, 1)$, and actions
 # $(2, -5)$, $(1, -2.5)$, $(8, 2)$. In the first row, the action is one $\sigma$ and two $\sigma$
-# away from the mean: $-\log 2\pi - \log 2 - \log 3 - \frac{1 + 4}{2} = -1.8379 - 0.6931 - 1.0986 -
-# 2.5 = -6.1296$. The second row gives $-4.9586$. **Compute the third one by hand before you run
-# the cell.**
+# away from the mean:
+# $-\log 2\pi - \log 2 - \log 3 - \frac{1 + 4}{2} = -1.8379 - 0.6931 - 1.0986 - 2.5 = -6.1296$. The
+# second row gives $-4.9586$. **Compute the third row by hand before you run the cell.**
 #
 # **Question.** In the third row, the keras-rl drafts have $\sigma_2 = 0$, and $y_2 = \mu_2$. What
 # does their formula return?
@@ -696,7 +697,7 @@ print(
 #
 # **Question.** $(y - \mu)^2$ and $\exp(2 \log |y - \mu|)$ are equal for every $y \ne \mu$. At
 # $y = \mu$ both are 0 (the logarithm is $-\infty$, and its exponential is 0). What is the gradient
-# of the second one there, by the chain rule?
+# of the second expression there, by the chain rule?
 #
 # The cell computes the log-density and its derivative with respect to $\mu$ in both ways, for one
 # action at a time. Then it takes a batch of 64 actions, one of which is exactly the mean (like
@@ -711,7 +712,7 @@ def as_in_the_text(mu, _log_sigma, y):
 
 
 def slope(score, ys, mean=False):
-    """Return log-densities and their (or with `mean`, their mean's) derivatives at μ = 0."""
+    """Return the log-densities and their derivatives at μ = 0; with `mean`, that of their mean."""
     ys = torch.as_tensor(ys, dtype=torch.float32)[:, None]
     mu = torch.zeros(1, 1) if mean else torch.zeros_like(ys)
     mu.requires_grad_()
@@ -751,11 +752,11 @@ utils.tidy(*both)
 plt.show()
 
 # %% gradient-seen [markdown]
-# The inner derivative is $1 / 0$ and the outer one is 0, so the product is NaN. One such row is
-# enough: the gradient of the mean over the batch is NaN, then so are many weights of the actor, and
-# from then on every action. The gradient of the square is defined everywhere. A sampled action is
-# rarely exactly the mean, so the program fails only now and then, and such faults are hard to find.
-# With the sampling of section 6 and $s = 0$, however, every action is exactly the mean.
+# The inner derivative is $1 / 0$ and the outer derivative is 0, so the product is NaN. One such row
+# is enough: the gradient of the mean over the batch is NaN, then so are many weights of the actor,
+# and from then on every action. The gradient of the square is defined everywhere. A sampled action
+# is rarely exactly the mean, so the program fails only now and then, and such faults are hard to
+# find. With the sampling of section 6 and $s = 0$, however, every action is exactly the mean.
 
 # %% entropy-text [markdown]
 # ## 9 · The entropy
@@ -859,10 +860,10 @@ print("the oldest observation matters:", not torch.equal(mu, actor(changed)[0]),
 # %% windows-text [markdown]
 # ## 11 · States are windows of observations
 #
-# A single observation may not contain everything the agent needs. A single photograph of a
-# pendulum does not show its velocity; two of them do. So a **state** is the window of the latest
-# $w$ observations. At the beginning of an episode, there are fewer than $w$. Then zeros replace
-# the missing ones, never observations of the episode before.
+# A single observation may not contain everything the agent needs. A single photograph of a pendulum
+# does not show its velocity; two photographs do. So a **state** is the window of the latest $w$
+# observations. At the beginning of an episode, there are fewer than $w$. Then zeros replace the
+# missing observations, never observations of the previous episode.
 #
 # **Write `EpisodeMemory.get_recent_state`.** It only reads the memory: the observation is appended
 # later, in `backward`, together with the result of the action.
@@ -930,11 +931,11 @@ plt.show()
 # that chose it**. Store it now, because the next optimizer step changes the policy.
 #
 # **Write `forward`.** For an observation `[obs_dim]` it returns an action `[n]`; for a batch
-# `[num_envs, obs_dim]` it returns `[num_envs, n]`, also if `num_envs` is 1. Each environment has its
-# own memory.
+# `[num_envs, obs_dim]` it returns `[num_envs, n]`, even if `num_envs` is 1. Each environment has
+# its own memory.
 #
 # The cell asks two agents for actions and looks into `recent`. The first agent plays in two
-# environments; one step has already been taken in the second one.
+# environments; one step has already been taken in the second environment.
 
 # %% forward
 torch.manual_seed(0)
@@ -1421,13 +1422,12 @@ plt.show()
 
 # %% update-seen [markdown]
 # The ratios in the first minibatch are 1: before the first optimizer step, the policy is still the
-# one that chose the actions.
-# This is a very good test of a PPO implementation. If your ratios are different, then states,
-# actions and log-probabilities are not in the same order, or the log-probability is that of
-# another action. (With several environments, an episode may have started before the previous
-# update. Then the ratios of its first steps need not be 1.) Later the ratios spread, and some
-# leave the band (orange). The clipped surrogate no longer pushes such a row further out, but the
-# updates of other rows change the same weights and still move it.
+# policy that chose the actions. This is a very good test of a PPO implementation. If your ratios
+# are different, then states, actions and log-probabilities are not in the same order, or the
+# log-probability is that of another action. (With several environments, an episode may have started
+# before the previous update. Then the ratios of its first steps need not be 1.) Later the ratios
+# spread, and some leave the band (orange). The clipped surrogate no longer pushes such a row
+# further out, but the updates of other rows change the same weights and still move it.
 
 # %% probes-text [markdown]
 # ## 17 · Before any long training: probes
@@ -1545,9 +1545,9 @@ utils.climb(RUNGS, lambda env, seed: look_at(train_probe(env, seed)), probes["PP
 # ## 18 · A point that should go to the origin
 #
 # Now an environment with motion. In `utils.PointMass(d)`, $d$ forces from -1 to 1 push a point in
-# $d$ dimensions. The agent observes position and velocity. Each of the 30 steps costs the mean
-# over the dimensions of $p^2 + 0.01\, a^2$. The best possible return is -0.435 on average; zero
-# actions return -10 and random ones -29.
+# $d$ dimensions. The agent observes position and velocity. Each of the 30 steps costs the mean over
+# the dimensions of $p^2 + 0.01\, a^2$. The best possible return is -0.435 on average; zero actions
+# return -10, and random actions -29.
 #
 # Four environments run at once, and there is an update every 8 episodes. The vertical axis is
 # linear from -1 to 0 and logarithmic below -1. The dotted line is the best possible return. A
@@ -1558,7 +1558,7 @@ curves = {}  # setting: one list of scores per seed
 
 
 def train_point(make, obs_dim, n, seed, kind=None, steps=None, **options):
-    """Return the scores of one training in four environments at once."""
+    """Return the scores of one training run in four environments at once."""
     training.seed_everything(seed)
     envs = gym.vector.SyncVectorEnv([make] * 4)
     options = {"gamma": 0.95, "episodes_per_update": 8, "learning_rate": 3e-3} | options
@@ -1682,8 +1682,8 @@ show([f"position only, w = {window}" for window in (1, 2, 3)])
 # episodes, 10 epochs, and a learning rate that decreases from $10^{-3}$ to 0. Four pendulums run at
 # once. A training run of 100,000 steps (500 episodes) takes about 25 seconds. Expect
 #
-# - **scores** that start near -1300, rise within 150 to 200 episodes to about -250, and then
-#   slowly to about -210. A good episode costs between 0 and 400, depending on its start, so single
+# - **scores** that start near -1300, rise within 150 to 200 episodes to about -250, and then slowly
+#   to about -210. A good episode costs between 0 and 400, depending on its start, so individual
 #   scores vary even for a good agent.
 # - the **value loss**, on a logarithmic axis: it falls from more than 1,000 to less than 1. The
 #   true values are about -60 at first, while the critic starts near 0.
@@ -1696,9 +1696,9 @@ show([f"position only, w = {window}" for window in (1, 2, 3)])
 #   reach the actor.
 # - the **approximate KL**, which says how far an update moves the policy: the mean of
 #   $\rho - 1 - \log \rho$ over its rows, where $\rho$ is the ratio after the update. It rises to
-#   between 0.01 and 0.02 while the agent learns fastest, and falls with the learning rate. Single
-#   peaks are harmless. If it is often above 0.05, the steps are too large; if it is 0, the actor
-#   does not change.
+#   between 0.01 and 0.02 while the agent learns fastest, and falls with the learning rate.
+#   Occasional spikes are harmless. If it is often above 0.05, the steps are too large; if it is 0,
+#   the actor does not change.
 # - the **clip fraction**, the share of rows whose ratio is outside $1 \pm \varepsilon$ after the
 #   update: up to a quarter at first, then mostly below a tenth. Above a half, the steps are too
 #   large.
@@ -1718,7 +1718,8 @@ class Monitored(submitted.PPOAgent):
             change = self.process.get_dist((*policy, rows["action"])) - rows["log_prob"]
             entropy = self.process.entropy(policy).mean()
         ratio = change.exp()  # of the new density to the old one
-        # The advantage is what the critic, before the update, left unexplained of the target.
+        # The advantage is the value target minus the value before the update: the part that the
+        # critic did not explain.
         unexplained = rows["advantage"].var() / rows["value_target"].var()
         return metrics | {
             "approximate KL": (ratio - 1 - change).mean().item(),
@@ -1777,21 +1778,21 @@ plt.show()
 
 # %% pendulum-figure [markdown]
 # We trained twenty such agents (`benchmarks/results/ppo_agent_training.json` in the repository of
-# these assignments). In twenty test episodes without exploration, nineteen of them had a mean above -250;
-# the worst had -295. The interquartile mean, which leaves out the best and the worst quarter of
-# the agents, was -148. In a hundred other, harder episodes, it was -208. The PPO of
-# Stable-Baselines3 with the same settings reached -147 and -208, and took 1.7 times as long. If
-# you resample the seeds (a statistical bootstrap), the first difference is between -7 and 6 in 95 %
-# of the samples, so twenty seeds do not show which is better. Always state the number of episodes
-# and seeds with a score.
+# these assignments). In twenty test episodes without exploration, nineteen of them had a mean above
+# -250; the worst had -295. The interquartile mean, which leaves out the best and the worst quarter
+# of the agents, was -148. In a hundred other, harder episodes, it was -208. The PPO of
+# Stable-Baselines3 with the same settings reached -147 and -208, and took 1.7 times as long. If you
+# resample the seeds (a statistical bootstrap), the difference in the twenty test episodes is
+# between -7 and 6 in 95 % of the samples, so twenty seeds do not show which implementation is
+# better. Always state the number of episodes and seeds with a score.
 
 # %% film-text [markdown]
 # ### Watch the agent
 #
 # The film shows one episode in real time: it starts near the bottom, and is played with the mean
-# action. The strip below it shows every tenth frame of the first 60, and two later ones. The agent
-# was trained in four environments at once. To play in a single one, the cell creates an agent with
-# one memory and gives it the trained actor.
+# action. The strip below it shows every tenth frame of the first 60, and two later frames. The
+# agent was trained in four environments at once. To play in a single environment, the cell creates
+# an agent with one memory and gives it the trained actor.
 
 # %% film
 stage = gym.make("Pendulum-v1", render_mode="rgb_array")
@@ -1811,7 +1812,7 @@ while not over:
     over = terminated or truncated
 stage.close()
 
-# Every second frame of 20 a second.
+# Keep every other frame; the environment renders 20 per second.
 shots = [Picture.fromarray(frame).resize((200, 200)).quantize(32) for frame in frames[::2]]
 film = io.BytesIO()
 shots[0].save(film, "GIF", save_all=True, append_images=shots[1:], duration=100, loop=0)
@@ -1905,11 +1906,11 @@ plt.show()
 # | the draft with its length repaired, $V(s_0)$ after the last step | -170 |
 # | time limit treated as termination | -144 |
 #
-# On average you would notice the first four, but hardly the last three: in an episode of 200 steps,
-# a wrong last value affects only a few steps, and the pendulum tolerates that. (The -144 is not an
-# improvement: most seeds of the correct agent score about as much.) A single seed says even less:
-# one agent of the fourth row ended at -146. So **a rising learning curve proves little**. That is
-# why you need tests.
+# On average you would notice the first four faults, but hardly the last three: in an episode of 200
+# steps, a wrong last value affects only a few steps, and the pendulum tolerates that. (The -144 is
+# not an improvement: most seeds of the correct agent score about as much.) A single seed says even
+# less: one agent of the fourth row ended at -146. So **a rising learning curve proves little**.
+# That is why you need tests.
 #
 # ## Optional experiments
 #

@@ -29,7 +29,7 @@ nothing_between_layers = altered(
 nothing_behind_hid = altered(
     "forward",
     {"F.relu(self.hid(self.flatten(features)))": "self.hid(self.flatten(features))"},
-    hint="What is between the linear layer `hid` and the LSTM cell, whose input weights are linear, too?",
+    hint="The LSTM cell starts with linear input weights: what is between the linear layer `hid` and the cell?",
     source="public solutions",
 )
 
@@ -59,7 +59,7 @@ nothing_behind_conv1 = altered(
 nothing_behind_conv2 = altered(
     "forward",
     {"F.relu(self.conv2(features))": "self.conv2(features)"},
-    hint="After which of your layers is there no activation function, if flatten does not count as one?",
+    hint="After which of your layers is there no activation function, if you do not count flatten as an activation function?",
     source="public solutions",
 )
 
@@ -72,7 +72,7 @@ features_compete = altered(
 same_convolution_twice = altered(
     "forward",
     {"F.relu(self.conv2(features))": "F.relu(self.conv1(features))"},
-    hint="How many times do you use each of your layers, and which one never?",
+    hint="How many times do you use each of your layers, and which layer do you never use?",
     source="student code",
 )
 
@@ -144,7 +144,7 @@ memory_returned_the_other_way_round = altered(
 old_memory_returned = altered(
     "forward",
     {"return (h, c), (": "return prev_state, ("},
-    hint="Which memory do you return: the one before this observation, or the one after it?",
+    hint="Which memory do you return: the memory before this observation, or the memory after it?",
     source="student code",
 )
 
@@ -158,7 +158,7 @@ only_h_returned = altered(
 outputs_not_together = altered(
     "forward",
     {"(self.logits(h), self.state_value(h)[:, 0])": "self.logits(h), self.state_value(h)[:, 0]"},
-    hint="How is your result nested, so that `new_state, (logits, state_value) = agent(...)` can unpack it?",
+    hint="Is your result nested so that `new_state, (logits, state_value) = agent(...)` can unpack it?",
     source="student code",
     form=True,
 )
@@ -316,7 +316,7 @@ heads_of_h_and_its_input = altered(
 dropout_in_the_agent = altered(
     "forward",
     {"features = F.relu(self.conv2(features))": "features = F.dropout(F.relu(self.conv2(features)), 0.1)"},
-    hint="Does the agent return the same for the same observation and memory, if you call it twice?",
+    hint="If you call the agent twice with the same observation and memory, does it return the same result?",
     source="student code",
 )
 
@@ -431,7 +431,7 @@ goes_back_to_the_given_memory = altered(
         "[torch.where(is_not_done[:, t, None] == 1, m, given.detach())\n"
         "          for m, given in zip(memory, prev_memory_states)]"
     },
-    hint="Which memory do you set where a game has ended: an empty one, or the one from before the rollout?",
+    hint="Which memory do you set where a game has ended: an empty memory, or the memory from before the rollout?",
 )
 
 memory_stands_still_at_an_end = altered(
@@ -441,7 +441,7 @@ memory_stands_still_at_an_end = altered(
         "[m * is_not_done[:, t, None] for m in memory]": ""
         "[torch.where(is_not_done[:, t, None] == 1, m, old) for m, old in zip(memory, before)]",
     },
-    hint="At the first frame of a new game, which memory should the agent have: an empty one, or an older one?",
+    hint="At the first frame of a new game, should the agent have an empty memory, or an older memory?",
 )
 
 forgets_in_place = altered(
@@ -562,7 +562,7 @@ advantage_of_the_reward = altered(
 baseline_of_the_next_state = altered(
     "train_on_rollout.policy",
     {"advantage = (G_t - V_t).detach()": "advantage = (G_t - state_values[:, t + 1]).detach()"},
-    hint="Which state's value do you subtract from G_t: that of s_t, or that of s_(t+1)?",
+    hint="Which value do you subtract from G_t: V(s_t), or V(s_(t+1))?",
 )
 
 last_reward_in_the_return = altered(
@@ -597,7 +597,7 @@ policy_loss_summed = altered(
 policy_of_the_first_column_alone = altered(
     "train_on_rollout.policy",
     {"J_hat += (played": "J_hat = (played"},
-    hint="What does J_hat contain after the loop: all columns, or only one?",
+    hint="What does J_hat contain after the loop: all columns, or only one column?",
     source="student code",
 )
 
@@ -623,7 +623,7 @@ advantage_centred = altered(
 rewards_of_the_return_clipped = altered(
     "train_on_rollout.policy",
     {"G_t = rewards[:, t] + gamma * G_next": "G_t = rewards[:, t].clamp(-1, 1) + gamma * G_next"},
-    hint="Which rewards add up to G_t: those of the game, or clipped ones?",
+    hint="Which rewards add up to G_t: the rewards of the game, or clipped rewards?",
     source="student code",
 )
 
@@ -706,7 +706,7 @@ immediate_reward_discounted = altered(
 discount_by_absolute_time = altered(
     "train_on_rollout.policy",
     {"rewards[:, t] + gamma * G_next": "gamma**t * rewards[:, t] + G_next"},
-    hint="From which column do you count the power of γ: the first of the rollout, or the one whose return you compute?",
+    hint="From which column do you count the power of γ: the rollout's first column, or the column whose return you compute?",
     source="student code",
 )
 
@@ -829,7 +829,7 @@ discount_of_the_first_call = altered(
         'discount = train_on_rollout.discount = getattr(train_on_rollout, "discount", gamma)',
         "rewards[:, t] + gamma * G_next": "rewards[:, t] + discount * G_next",
     },
-    hint="If gamma differs from that of the previous call, which one does your function use?",
+    hint="If gamma differs from that of the previous call, which gamma does your function use?",
     source="student code",
 )
 
@@ -947,7 +947,7 @@ value_loss_halved = altered(
 value_loss_of_the_first_column_alone = altered(
     "train_on_rollout.value",
     {"value_loss += (played": "value_loss = (played"},
-    hint="What does value_loss contain after the loop: all columns, or only one?",
+    hint="What does value_loss contain after the loop: all columns, or only one column?",
     source="student code",
 )
 
@@ -1004,7 +1004,7 @@ target_without_discount = altered(
 target_of_the_same_state = altered(
     "train_on_rollout.value",
     {"target = rewards[:, t] + gamma * V_next": "target = rewards[:, t] + gamma * V_t.detach()"},
-    hint="Which state's value follows the reward in the target: that of s_t, or that of s_(t+1)?",
+    hint="Which value follows the reward in the target: V(s_t), or V(s_(t+1))?",
     source="student code",
 )
 
@@ -1017,14 +1017,14 @@ target_without_reward = altered(
 rewards_of_the_target_clipped = altered(
     "train_on_rollout.value",
     {"target = rewards[:, t] + gamma * V_next": "target = rewards[:, t].clamp(-1, 1) + gamma * V_next"},
-    hint="Which reward is in the target of the value loss: that of the game, or a clipped one?",
+    hint="Which reward is in the target of the value loss: the reward of the game, or a clipped reward?",
     source="student code",
 )
 
 target_always_of_the_last_value = altered(
     "train_on_rollout.value",
     {"V_next = played * V_t.detach()": ""},
-    hint="Which state's value is in your target of column t: that of s_(t+1), or always that of the last column?",
+    hint="Which value is in your target of column t: V(s_(t+1)), or always the value of the last column?",
 )
 
 own_gamma_in_the_target = altered(
@@ -1064,7 +1064,7 @@ losses_without_mask = altered(
         "state_values[:, -1].detach() * is_not_done[:, -1]": "state_values[:, -1].detach()",
         "played = is_not_done[:, t]": "played = 1",
     },
-    hint="Where do your two losses use is_not_done, so that nothing of a new game enters the old one?",
+    hint="Where do your two losses use is_not_done, so that nothing from a new game enters the old game?",
 )
 
 cut_by_its_own_mask_and_trained_on = altered(
@@ -1112,7 +1112,7 @@ value_runs_on = altered(
 bootstraps_from_a_last_frame = altered(
     "train_on_rollout.ends",
     {"state_values[:, -1].detach() * is_not_done[:, -1]": "state_values[:, -1].detach()"},
-    hint="If the game ends with the last reward of the rollout, what is the mask in the last column, and what follows?",
+    hint="If the game ends with the last reward of the rollout, what is the mask in the last column, and can a reward follow?",
     placements={
         "in the return alone": {
             "G_next = V_next = state_values[:, -1].detach() * is_not_done[:, -1]": ""
@@ -1131,7 +1131,7 @@ dead_ticks_trained_on = altered(
         "value_loss += (played * (target - V_t) ** 2)": "value_loss += ((target - V_t) ** 2)",
         "J_hat += (played * logprobas_for_actions[:, t]": "J_hat += (logprobas_for_actions[:, t]",
     },
-    hint="If the mask is 0, should J or the value loss count the column?",
+    hint="Should a column with mask 0 count in J or in the value loss?",
 )
 
 dead_ticks_trained_on_between_two_cuts = altered(
@@ -1150,7 +1150,7 @@ dead_ticks_trained_on_between_two_cuts = altered(
             "target = rewards[:, t] + gamma * V_next": "target = rewards[:, t] + gamma * is_not_done[:, t] * V_next",
         },
     },
-    hint="If the mask is 0, should J or the value loss count the column?",
+    hint="Should a column with mask 0 count in J or in the value loss?",
     source="student code",
 )
 
@@ -1228,7 +1228,7 @@ value_cut_one_column_late = altered(
         "target = rewards[:, t] + gamma * V_next": "target = rewards[:, t] + gamma * is_not_done[:, t] * V_next",
         "V_next = played * V_t.detach()": "V_next = V_t.detach()",
     },
-    hint="Which column's mask says whether V(s_(t+1)) counts: that of t, or that of t + 1?",
+    hint="Which column's mask says whether V(s_(t+1)) counts: column t, or column t + 1?",
     source="student code",
 )
 
@@ -1241,7 +1241,7 @@ own_mask_for_both = altered(
         "G_next = played * G_t": "G_next = G_t",
         "V_next = played * V_t.detach()": "V_next = V_t.detach()",
     },
-    hint="Which column's mask says whether G_(t+1) and V(s_(t+1)) count: that of t, or that of t + 1?",
+    hint="Which column's mask says whether G_(t+1) and V(s_(t+1)) count: column t, or column t + 1?",
     source="student code",
 )
 
@@ -1276,7 +1276,7 @@ last_action_not_learned = altered(
         "value_loss += (played * (": "value_loss += (is_not_done[:, t + 1] * (",
         "J_hat += (played * logprobas": "J_hat += (is_not_done[:, t + 1] * logprobas",
     },
-    hint="Which action was never executed: the one in the column before mask 0, or the one in the column with mask 0?",
+    hint="Which action was never executed: the action in the column before mask 0, or in the column with mask 0?",
 )
 
 mask_must_be_boolean = altered(
@@ -1456,7 +1456,7 @@ never_steps = altered(
 steps_twice = altered(
     "train_on_rollout.step",
     {"opt.step()": "opt.step()\nopt.step()"},
-    hint="How many optimizer steps do you make per rollout?",
+    hint="How many optimizer steps do you take per rollout?",
 )
 
 backward_twice = altered(
@@ -1475,7 +1475,7 @@ steps_uphill = altered(
 optimizer_of_its_own = altered(
     "train_on_rollout.step",
     {"opt.zero_grad()": "opt = torch.optim.Adam(agent.parameters(), lr=5e-4)\nopt.zero_grad()"},
-    hint="Which optimizer makes the step: the global `opt`, or a new one in every call?",
+    hint="Which optimizer takes the step: the global `opt`, or a new optimizer in every call?",
     source="student code",
 )
 
@@ -1493,7 +1493,7 @@ mean_of_all_losses_so_far = altered(
         'train_on_rollout.losses = [*getattr(train_on_rollout, "losses", []), loss.item()]\n'
         "return np.mean(train_on_rollout.losses)"
     },
-    hint="Is the loss that you return that of this call, or a mean over several calls?",
+    hint="Do you return the loss of this call, or a mean over several calls?",
     source="student code",
 )
 

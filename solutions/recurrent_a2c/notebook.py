@@ -23,11 +23,12 @@
 # > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and
 # >   often gives a hint when it recognizes the mistake. The cells here show what your code does;
 # >   `grade.py` says whether it is right.
-# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
-# >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
-# >   defines the function, or the whole class of a method, is run, and then its own definition is
-# >   graded (it also needs the imports of `submitted.py`). `%grade QUESTION --file` grades the
-# >   saved file again.
+# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
+# >   the cell. `%grade` alone grades all questions. You can also write the function (for a method,
+# >   its whole class) in a cell that begins with `%%grade QUESTION`: the cell is run, and its
+# >   definition is graded. Such a cell also needs the imports of `submitted.py`. From then on,
+# >   plain `%grade` uses the definitions in your cells; `%grade QUESTION --file` grades only the
+# >   saved file.
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
 # > - You may also define everything in a notebook and submit that notebook.
@@ -186,7 +187,7 @@ else:
 # `hid` into the LSTM cell. Its memory has two parts, $h$ and $c$, with 128 numbers each. The two
 # heads use the *new* $h$:
 #
-# $$x_t = \text{hid}(\text{conv}_2(\text{conv}_1(\text{conv}_0(o_t)))) \qquad
+# $$x_t = \text{hid}(\text{conv}_2(\text{conv}_1(\text{conv}_0(s_t)))) \qquad
 #   (h_t, c_t) = \text{LSTM}(x_t, (h_{t-1}, c_{t-1})) \qquad
 #   \pi(\cdot \mid h_t),\ V(h_t)$$
 #
@@ -531,8 +532,8 @@ plt.show()
 # `[B, B]`, the advantage of an action depends on the returns of all other games.
 #
 # Of those 18 public solutions, 17 made this mistake. The cause is a `state_value` of shape
-# `[B, 1]`. The cell of section 2 printed the shape of yours: `[B]`, or `[B, 1]` if your loss uses
-# `[:, 0]`. Section 7 tests your loss.
+# `[B, 1]`. The cell of section 2 printed the shape of yours. It should be `[B]`; `[B, 1]` is
+# correct only if your loss uses `[:, 0]`. Section 7 tests your loss.
 
 # %% write-text [markdown]
 # ## 6 · Your training step
@@ -566,7 +567,10 @@ plt.show()
 
 
 class Table(nn.Module):
-    """Looks up logits [B, T, A] and values [B, T]; memory counts columns, `given` records it."""
+    """Looks up logits [B, T, A] and values [B, T]; its memory counts columns.
+
+    `given` lists the memory that it received.
+    """
 
     def __init__(self, logits, values):
         super().__init__()
@@ -683,8 +687,8 @@ plt.show()
 # | next game | the change of pushes before an end if rewards and values after it rise by 100 | 0 |
 # | dead tick | the change of loss and pushes if the dead tick has another action; the push on its value | 0 and 0 |
 # | last frame | the last column has mask 0: the change of loss and pushes if its $V$ rises by 100 | 0 |
-# | two halves | the summed value loss of a rollout in which games end, minus that of its parts (the second: no memory) | 0 |
-# | one step | the number of optimizer steps; and the change of both if the call is made again (old gradients) | 1 and 0 |
+# | two halves | summed value loss of a rollout with ends, minus that of its parts (the second starts with empty memory) | 0 |
+# | one step | the number of optimizer steps; the change of loss and pushes in a repeated call (leftover gradients) | 1 and 0 |
 # | network | your network: loss of three games minus the mean of each alone; does the gradient reach `conv0`? | 0 and 1 (yes) |
 #
 # If the first rung that fails is
@@ -883,9 +887,9 @@ climb()
 # ## 8 · Does it remember?
 #
 # In KungFuMaster, an agent can score many points without a memory, so you would not notice a broken
-# one. Two tiny worlds in `utils` need a memory. A small agent, `utils.SmallRecurrentAgent`, learns
-# them in seconds. It has an LSTM cell with 32 units and two heads. *Your* `train_on_rollout` trains
-# it, on 16 games with 16 actions each.
+# memory. Two tiny worlds in `utils` need a memory. A small agent, `utils.SmallRecurrentAgent`,
+# learns them in seconds. It has an LSTM cell with 32 units and two heads. *Your* `train_on_rollout`
+# trains it, on rollouts of 16 parallel games with 16 actions in each row.
 #
 # **Cue.** Only the first observation shows a sign, +1 or -1. Seven steps later, at the junction,
 # action 1 is correct after +1, and action 0 after -1. The reward is 1 for the correct action and -1
@@ -1262,7 +1266,7 @@ else:
 # | without scaled rewards | 3,920 ± 310 |
 #
 # So scaled rewards matter most at the beginning. An agent can reach about 4,000 without looking
-# (section 9). With one seed, you cannot say which of the first four rows is better. The other
+# (section 9). With one seed, you cannot say which of the first four rows is best. The other
 # techniques may help later: we have not measured GAE, normalized advantages, orthogonal weights and
 # the learning rate separately.
 #

@@ -12,14 +12,14 @@ both = only("loss", "gradient")
 
 @points(1, question="Summaries")
 def test_broken_off(student):
-    """An interrupted episode leaves no entry and does not affect the next one; averages are over the window."""
+    """An interrupted episode leaves no entry and does not affect the next one; moving averages cover `window` returns."""
     student.expect("summaries_broken_off", only("episode_returns", "episode_lengths", "moving_averages"))
     student.expect("summaries_default_window", only("moving_averages"))
 
 
 @points(1, question="Summaries")
 def test_writer_and_all_that_passes(student):
-    """Steps are counted over all episodes, the writer gets them, and everything is passed on."""
+    """The wrapper counts the steps of all episodes, gives the writer this number, and passes everything on."""
     names = ("observations", "rewards", "terminated", "truncated", "infos")
     passed = ("actions that came through", "resets that came through", *(f"{name} that came out" for name in names))
     student.expect("summaries_broken_off", only("interactions", *passed))
@@ -32,14 +32,14 @@ def test_writer_and_all_that_passes(student):
 
 @points(1, question="Model.layers")
 def test_other_sizes(student):
-    """The model has the given sizes."""
+    """Layers and vectors have the sizes that obs_dim and act_dim require."""
     shapes = ("shapes of the weights", "sizes of all vectors, biases included", "parameters that are not trained")
     student.expect("model_of_another_size", only(*shapes))
 
 
 @points(1, question="Model.layers")
 def test_other_first_weights(student):
-    """Weights are orthogonal, vectors are zero, and every model gets new random weights."""
+    """Weight matrices are orthogonal, biases and the vector for the variance are zero, and every model is different."""
     first = ("smallest and largest factor by which a weight stretches", "vectors that are not zero at first")
     others = ("another model has other weights", "layers that begin with the same weights", "precision of the parameters")
     student.expect("model_of_another_size", only(*first, *others), atol=1e-3)
@@ -72,7 +72,7 @@ def test_double_precision(student):
 
 @points(1, question="Policy.training")
 def test_gradients(student):
-    """Distribution and values are right, and so are their gradients for all parts of the model."""
+    """Values are right, and so are the gradients of distribution and values for all parts of the model."""
     student.expect("training_double_precision", only("values"))
     student.expect("training_double_precision", GRADIENTS)
     student.expect("training_one_row", GRADIENTS)
@@ -129,14 +129,14 @@ def test_truncated_and_unfinished(student):
 
 @points(1, question="GAE")
 def test_batched(student):
-    """With N environments, values are [T, N, 1] or [T, N], each has its own ends of episodes, and N may be 1."""
+    """With N environments (N may be 1), values are [T, N, 1] or [T, N], and episodes end independently."""
     for case in ("gae_batched", "gae_batched_one_environment", "gae_batched_flat_values"):
         student.expect(case, advantages)
 
 
 @points(1, question="GAE")
 def test_more_value_targets(student):
-    """The value targets are advantages plus values, also with several environments, and for λ = 0 and 1."""
+    """The value targets are advantages plus values, with one or several environments, and for λ = 0 and 1."""
     for case in ("gae_defaults", "gae_of_deltas", "gae_of_returns", "gae_batched", "gae_batched_flat_values"):
         student.expect(case, value_targets_of(student.case(case).answer))
 
@@ -171,7 +171,7 @@ def test_rows_go_anywhere(student):
 
 @points(1, question="TrajectorySampler.get_next")
 def test_uneven(student):
-    """If rows cannot be split evenly, minibatch sizes differ by at most one, and their number is num_minibatches."""
+    """If rows cannot be split evenly, there are still num_minibatches minibatches; their sizes differ by at most one."""
     student.expect("minibatches_uneven", rows_once([22, 22], epochs=2, any_order=True))
     student.expect("minibatches_uneven", shuffled([22, 22], epochs=2))
 
@@ -234,7 +234,7 @@ def test_full_covariance(student):
 
 @points(1, question="PPO.policy_loss")
 def test_everything_clipped(student):
-    """If every row's clipped product counts, the gradient is 0; a minibatch may have one row."""
+    """If the clipped product counts in every row, the gradient is 0; a minibatch may have one row."""
     student.expect("everything_clipped", both)
     student.expect("one_row", both)
 
@@ -254,7 +254,7 @@ def test_value_both_ways(student):
 
 @points(1, question="PPO.step")
 def test_default_length(student):
-    """The default max_grad_norm is 0.5; smaller gradients are unchanged."""
+    """The default max_grad_norm is 0.5; gradients with a smaller norm are not changed."""
     student.expect("step_with_defaults", rtol=1e-3)
 
 
@@ -269,5 +269,5 @@ def test_both_losses_are_minimized(student):
 
 @points(1, question="anneal_learning_rate")
 def test_every_group(student):
-    """The learning rate depends only on the interactions, not on its previous value, in every group."""
+    """In every group, the learning rate depends only on the interactions, not on its previous value."""
     student.expect("annealing_three_groups", only("learning rates, by call and group"), atol=1e-8)

@@ -22,20 +22,20 @@ from views import (
 
 @points(1, question="ReplayBuffer.store")
 def test_around_more_than_once(student):
-    """A full buffer is overwritten again and again; also with several action dimensions."""
+    """A full buffer is overwritten again and again, even with several action dimensions."""
     student.expect("buffer_goes_around_with_actions", stored)
     student.expect("buffer_of_three_actions", stored)
 
 
 @points(1, question="ReplayBuffer.store")
 def test_one_row(student):
-    """A buffer with a single row."""
+    """A buffer may have a single row."""
     student.expect("buffer_of_one_row", stored)
 
 
 @points(1, question="ReplayBuffer.sample_batch")
 def test_batches_of_two_actions(student):
-    """Batches of a full buffer, two action dimensions; an error if too few are stored."""
+    """Batches of a full buffer with two action dimensions are right; if too few rows are stored, an error is raised."""
 
     def view(facts):
         return only(*ROWS_OF_A_BATCH, "a batch has a row twice")(facts) | drawn_evenly(facts)
@@ -49,7 +49,7 @@ def test_batches_of_two_actions(student):
 
 @points(1, question="OUNoise")
 def test_other_noise(student):
-    """Mean, variance, correlation and start with μ = -2; with θ = 1, independent samples."""
+    """With μ = -2, mean, variance, correlation and start are right; with θ = 1, samples are independent."""
 
     def view(facts):
         beside = only("state after reset", "state is the latest sample", "two episodes have the same noise")
@@ -64,7 +64,7 @@ def test_other_noise(student):
 
 @points(1, question="Actor")
 def test_other_layers(student):
-    """Other sizes of states and actions."""
+    """The layers of the actor are right for other sizes of states and actions."""
     student.expect("actor_of_other_weights", only(*LAYERS))
 
 
@@ -76,7 +76,7 @@ def test_other_weights(student):
 
 @points(1, question="Critic")
 def test_other_layers_of_critic(student):
-    """Other sizes of states and actions."""
+    """The layers of the critic are right for other sizes of states and actions."""
     student.expect("critic_of_other_weights", only(*LAYERS, "the action gets a gradient"))
 
 
@@ -104,7 +104,7 @@ def test_other_sizes_and_options(student):
 
 @points(1, question="DDPGAgent.networks")
 def test_targets_and_optimizers(student):
-    """Targets start equal; the optimizers update actor and critic, at their rates, only."""
+    """Targets start equal to their networks; the optimizers update only actor and critic, each at its own rate."""
     names = [
         name
         for one in ("actor", "critic")
@@ -121,27 +121,27 @@ def test_targets_and_optimizers(student):
 
 @points(1, question="DDPGAgent.select_action")
 def test_boundary(student):
-    """Actions are random before step `initial_random_steps`, not from it on; three dimensions."""
+    """Actions of three dimensions are random before step `initial_random_steps`, and come from the actor afterwards."""
     student.expect("actions_at_the_boundary", only("actions", "transition is [state, action]"))
     student.expect("last_random_actions", uniform_actions)
 
 
 @points(1, question="DDPGAgent.select_action")
 def test_other_tests(student):
-    """Tests before and after the training, with three dimensions: no noise, nothing random."""
+    """In tests before and after training, actions of three dimensions are the actor's, without noise."""
     for case in ("actions_of_a_later_test", "actions_of_an_early_test"):
         student.expect(case, only("actions", "transition is [state, action]"))
 
 
 @points(1, question="DDPGAgent.step")
 def test_many_episodes(student):
-    """Episodes that terminate and are truncated at once, end in their first step, or do not end."""
+    """Episodes may be terminated and truncated in the same step, end in their first step, or not end."""
     student.expect("steps_of_many_episodes", taken)
 
 
 @points(1, question="DDPGAgent.step")
 def test_another_test(student):
-    """In a test nothing is stored, however the episode ends."""
+    """In a test, `step` stores nothing, however the episode ends."""
     student.expect("steps_of_another_test", taken)
 
 
@@ -156,27 +156,27 @@ def test_only_optimizers_move(student):
 
 @points(1, question="DDPGAgent.update_model.critic")
 def test_actions_of_three_numbers(student):
-    """Three action dimensions; a batch in which every transition is terminated."""
+    """The critic's step is right for three action dimensions, and for a batch of only terminated transitions."""
     student.expect("critic_of_three_actions")
     student.expect("critic_of_ends_alone")
 
 
 @points(1, question="DDPGAgent.update_model.critic")
 def test_default_discount(student):
-    """The default of γ is 0.99; γ may also be 0 or 1."""
+    """The default γ is 0.99; γ may also be 0 or 1."""
     for case in ("critic_by_default", "critic_with_gamma_0", "critic_with_gamma_1"):
         student.expect(case)
 
 
 @points(1, question="DDPGAgent.update_model.critic")
 def test_large_errors(student):
-    """Three updates with large errors, which are squared."""
+    """In three updates with large errors, the critic's loss squares the errors."""
     student.expect("critic_many_times")
 
 
 @points(1, question="DDPGAgent.update_model.actor")
 def test_actor_of_two_transitions(student):
-    """A batch of two; the actor climbs the updated critic; both losses are returned."""
+    """For a batch of two, the actor's loss uses the updated critic, and both losses are returned."""
     names = ("steps of actor_optimizer", "gradient of the actor in step 1", "actor losses returned", "critic losses returned")
     student.expect("actor_of_two_transitions", only(*names))
     student.expect("actor_after_the_critic", only(*names))
@@ -184,7 +184,7 @@ def test_actor_of_two_transitions(student):
 
 @points(1, question="DDPGAgent.update_model.actor")
 def test_actor_many_times(student):
-    """Three updates of actor and targets, without a further step of the critic."""
+    """Three updates of actor and targets are right, and none of them takes a further step of the critic."""
     names = [f"gradient of the actor in step {step}" for step in (1, 2, 3)]
     student.expect(
         "actor_many_times",
@@ -200,13 +200,13 @@ def test_actor_many_times(student):
 
 @points(1, question="DDPGAgent._target_soft_update")
 def test_targets_follow_twice(student):
-    """Two updates of the target networks, with another τ."""
+    """Two updates of the target networks are right for a different τ."""
     student.expect("targets_follow_twice", soft_update)
 
 
 @points(1, question="DDPGAgent._target_soft_update")
 def test_targets_follow_by_default(student):
-    """The default of τ is 0.005."""
+    """The default τ is 0.005."""
     student.expect("targets_follow_by_default", soft_update)
 
 
@@ -222,7 +222,7 @@ def test_waits_for_a_batch(student):
 
 @points(1, question="DDPGAgent.train")
 def test_long_training(student):
-    """Thirteen episodes and part of another, with different starts; a plot every 200 steps."""
+    """A training run of thirteen episodes and part of another is right, with a plot every 200 steps."""
     names = (
         "updates, by the steps before",
         "plots",
@@ -239,7 +239,7 @@ def test_long_training(student):
 
 @points(1, question="DDPGAgent.test")
 def test_an_episode_to_its_end(student):
-    """One episode is played as a test, to its end."""
+    """`test` plays one episode as a test, to its end."""
     student.expect("test_to_an_end", one_episode)
 
 
@@ -248,7 +248,7 @@ def test_an_episode_to_its_end(student):
 
 @points(1, question="ActionNormalizer")
 def test_beyond_the_range(student):
-    """Values outside the range are clipped, in both directions."""
+    """Both methods clip values outside the range."""
     student.expect("units_beyond_the_range", converted)
 
 
@@ -257,7 +257,7 @@ def test_beyond_the_range(student):
 
 @points(1, question="learning")
 def test_learns_in_two_dimensions(student, kit):
-    """The same in two dimensions: after 120 steps, the actor pushes a point to the origin; two tries."""
+    """After 120 steps in two dimensions, the actor pushes a point to the origin; if one seed fails, another is tried."""
     returns, seeds = [], student.seeds(2)
     for seed in seeds:
         facts = student.call("learn", num_frames=120, seed=seed, d=2)

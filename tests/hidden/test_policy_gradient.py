@@ -27,7 +27,7 @@ both = only("loss", "gradient of the network")
 
 @points(1, question="get_returns")
 def test_unfinished_tail(student):
-    """The last of two or of many episodes may be unfinished: its sums stop at the last row."""
+    """The last episode may be unfinished, with one, two or many episodes: its sums stop at the last row."""
     student.expect("returns_unfinished_tail", only("returns"))
     student.expect("returns_long", only("returns"))
     student.expect("returns_without_any_end", only("returns"))
@@ -35,21 +35,21 @@ def test_unfinished_tail(student):
 
 @points(1, question="get_returns")
 def test_integer_rewards(student):
-    """Returns of integer rewards are not cut to integers; in a buffer of one step, the return is the reward."""
+    """Returns of integer rewards are not rounded to integers; in a buffer of one step, the return is the reward."""
     student.expect("returns_integer_rewards", only("returns"))
     student.expect("returns_one_step", only("returns"))
 
 
 @points(1, question="get_returns")
 def test_extreme_discounts(student):
-    """With discount 1, returns are plain sums; with discount 0, they are the rewards."""
+    """With discount 1, returns are plain sums; with discount 0, they equal the rewards."""
     student.expect("returns_undiscounted", only("returns"))
     student.expect("returns_no_future", only("returns"))
 
 
 @points(1, question="get_returns")
 def test_default_discount_again(student):
-    """The default discount factor is 0.95, with other episodes, too."""
+    """Without the argument discount_factor, returns use the discount factor 0.95."""
     student.expect("returns_not_discounted_otherwise", only("returns"))
 
 
@@ -58,25 +58,25 @@ def test_default_discount_again(student):
 
 @points(1, question="get_vanilla_policy_gradient_loss")
 def test_vanilla_one_row(student):
-    """A batch of one row works."""
+    """Loss and gradient are right for a batch of one row."""
     student.expect("vanilla_one_row", both)
 
 
 @points(1, question="get_vanilla_policy_gradient_loss")
 def test_vanilla_square(student):
-    """With as many rows as actions, the two axes are not confused."""
+    """Loss and gradient are right if a batch has as many rows as there are actions."""
     student.expect("vanilla_square", both)
 
 
 @points(1, question="get_vanilla_policy_gradient_loss")
 def test_vanilla_large(student):
-    """Value and gradient are right on 64 rows with returns of both signs."""
+    """Loss and gradient are right for 64 rows with positive and negative returns."""
     student.expect("vanilla_large_batch", both)
 
 
 @points(1, question="get_vanilla_policy_gradient_loss")
 def test_vanilla_very_unlikely_actions(student):
-    """A log-probability may be far below -100."""
+    """Loss and gradient are right even if a log-probability is far below -100."""
     student.expect("vanilla_farther", both)
 
 
@@ -91,7 +91,7 @@ def test_later_collection(student):
 
 @points(1, question="collect_rollouts")
 def test_no_step_too_many(student):
-    """The number of episodes and steps played is the number stored."""
+    """The buffer contains exactly the episodes and steps that were played."""
     student.expect("rollouts_longer")
 
 
@@ -111,7 +111,7 @@ def test_final_reward_again(student):
 
 @points(1, question="collect_rollouts")
 def test_collects_in_worlds(student):
-    """It collects rollouts of the two-dimensional grid and of CartPole, whose episodes differ in length."""
+    """The function collects rollouts in the two-dimensional grid and in CartPole, whose episodes differ in length."""
     facts = only("observations", "old_logits", "rewards", "terminateds", "actions", "mean final reward")
     student.expect("rollouts_in_the_plane", facts)
     # Twenty steps of float32 physics: rounding may differ in the last digits between platforms.
@@ -123,19 +123,19 @@ def test_collects_in_worlds(student):
 
 @points(1, question="get_value_net_loss")
 def test_value_loss_one_row(student):
-    """A batch of one row works."""
+    """Loss and gradient are right for a batch of one row."""
     student.expect("value_loss_one_row", both)
 
 
 @points(1, question="get_value_net_loss")
 def test_value_loss_large_value(student):
-    """The loss is right on 64 rows."""
+    """The loss is right for 64 rows."""
     student.expect("value_loss_large_batch", only("loss"))
 
 
 @points(2, question="get_value_net_loss")
 def test_value_loss_large_gradient(student):
-    """The gradient is right on 64 rows."""
+    """The gradient is right for 64 rows."""
     student.expect("value_loss_large_batch", only("gradient of the network"))
 
 
@@ -150,7 +150,7 @@ def test_constant_advantages(student):
 
 @points(1, question="get_advantages")
 def test_advantages_small_spread(student):
-    """Differences of a ten-thousandth are standardized, too; an outlier is not clipped."""
+    """Differences as small as 0.0001 are still standardized, and an outlier is not clipped."""
     # float32 resolves differences of a ten-thousandth near 1 only to about one part in a thousand.
     student.expect("advantages_small_spread", only("advantages"), also=population_std, rtol=1e-3)
     student.expect("advantages_far_outlier", only("advantages"), also=population_std)
@@ -158,7 +158,7 @@ def test_advantages_small_spread(student):
 
 @points(2, question="get_advantages")
 def test_advantages_large(student):
-    """The advantages are right on 200 rows."""
+    """The advantages are right for 200 rows."""
     student.expect("advantages_large", only("advantages"), also=population_std)
 
 
@@ -203,14 +203,14 @@ def test_trains_on_advantages_again(student):
 
 @points(1, question="train_policy_gradient.with_critic")
 def test_critic_weighted(student):
-    """With multiplier 3, the value network gets three times its loss's gradient; with 0, it does not change."""
+    """With multiplier 3, the value network gets three times the gradient of its loss; with 0, it does not change."""
     student.expect("train_critic_heavy", both_updates(3.0))
     student.expect("train_critic_weighted_zero", both_updates(0.0))
 
 
 @points(1, question="train_policy_gradient.with_critic")
 def test_critic_learns_returns_again(student):
-    """The value loss that is passed gets returns."""
+    """The loop passes returns to the value loss that it received."""
     student.expect("train_critic_heavy", what_the_loss_gets("returns", ("returns", *KINDS), "critic batches"))
     called = "the functions of the value network that are given are called"
     student.expect("train_critic_heavy", lambda facts: {called: facts["passed on"][called]})
@@ -218,14 +218,14 @@ def test_critic_learns_returns_again(student):
 
 @points(1, question="train_policy_gradient.with_critic")
 def test_critic_losses_are_kept(student):
-    """Both lists contain the losses that the loss functions returned, with multiplier 0, too."""
+    """Both lists contain the losses that the loss functions returned, even if critic_loss_multiplier is 0."""
     student.expect("train_critic_heavy", lists_of_both(3.0))
     student.expect("train_critic_weighted_zero", lists_of_both(0.0))
 
 
 @points(1, question="train_policy_gradient.minibatches")
 def test_rows_of_every_collection(student):
-    """Every epoch of every collection uses each of its rows once."""
+    """Every epoch uses each row of its collection once."""
     student.expect("train_minibatches_divide", rows_of_epochs(6))
     student.expect("train_minibatches_of_one", rows_of_epochs(1))
 
@@ -244,7 +244,7 @@ def test_minibatches_of_one(student):
 
 @points(1, question="train_policy_gradient.minibatches")
 def test_one_update_a_minibatch(student):
-    """Every minibatch makes one update and adds one loss to the list."""
+    """For every minibatch, the loop makes one update and appends one loss to the list."""
     student.expect("train_minibatches_divide", one_of_each)
 
 
@@ -259,19 +259,19 @@ def test_default_clip(student):
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_narrow_clip(student):
-    """The loss uses the given clip range, be it narrow or wide."""
+    """The loss uses the clip range that it receives, whether narrow or wide."""
     student.expect("ppo_narrow_clip", both)
     student.expect("ppo_another_wide_clip", both)
 
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_nothing_left_to_push(student):
-    """If every product is clipped, the gradient is 0; a batch of one row works."""
+    """If every product is clipped, the gradient is 0; loss and gradient are right for a batch of one row."""
     student.expect("ppo_all_clipped", both)
     student.expect("ppo_one_row", both)
 
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_ppo_very_unlikely_actions(student):
-    """Log-probabilities may be far below -100."""
+    """Loss and gradient are right even if log-probabilities are far below -100."""
     student.expect("ppo_farther", both)

@@ -9,7 +9,7 @@ from views import KEPT, LAYERS, LEARNED, LOG_SIGMA, MEASURED, ROWS, SCATTER, in_
 
 @points(1, question="GeneralizedAdvantageEstimator.length")
 def test_other_lengths(student):
-    """Nine steps, whose states have more axes, and two steps: an advantage for each."""
+    """There is an advantage for each of nine steps, whose states have several axes, and for each of two steps."""
     names = ("number of advantages", "growth of the advantage of each step, when the reward of the step grows by 1")
     student.expect("nine_steps_with_windows", only(*names))
     student.expect("two_steps", only(*names))
@@ -17,7 +17,7 @@ def test_other_lengths(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.bootstrap")
 def test_other_last_steps(student):
-    """An episode that goes on; a call with five arguments; two episodes in a row; a time limit."""
+    """The next value is right if the episode goes on, is truncated, or precedes another, and with five arguments."""
     student.expect("goes_on_and_is_told_so", only("advantage of the last step"))
     student.expect("five_arguments_and_an_end", only("advantage of the last step"))
     name = "advantages of truncated steps that depend on the next row"
@@ -27,38 +27,38 @@ def test_other_last_steps(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_both_kinds_of_ends(student):
-    """Terminated and truncated episodes, one after another."""
+    """Advantages are right for terminated and truncated episodes, one after another."""
     student.expect("both_inside", only("advantages up to the last end"))
 
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_only_terminated(student):
-    """Only `terminated` is given: with λ = 1, then with γ = λ = 0."""
+    """Advantages are right if only `terminated` is given, with λ = 1 and with γ = λ = 0."""
     student.expect("only_terminated_given", only("advantages up to the last end"))
     student.expect("neither_counts", only("advantages up to the last end"))
 
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_only_truncated(student):
-    """Only `truncated` is given; γ is 1."""
+    """Advantages are right if only `truncated` is given, with γ = 1."""
     student.expect("only_truncated_given", only("advantages up to the last end"))
 
 
 @points(1, question="test_advantages")
 def test_finds_drafts_that_lose_the_last_error(student):
-    """Your test accepts correct estimators; it rejects the draft and others without the last δ."""
+    """Your test accepts correct estimators; it rejects the draft and other estimators without the last δ."""
     student.expect("drafts_that_lose_the_last_error")
 
 
 @points(1, question="test_advantages")
 def test_finds_wrong_bootstraps(student):
-    """Your test accepts correct estimators; it rejects wrong values after the last step."""
+    """Your test accepts correct estimators; it rejects estimators with a wrong value after the last step."""
     student.expect("drafts_that_bootstrap_wrongly")
 
 
 @points(1, question="test_advantages")
 def test_finds_estimators_with_half_of_the_ends(student):
-    """Your test accepts correct estimators; it rejects those that ignore or confuse ends."""
+    """Your test accepts correct estimators; it rejects estimators that ignore or confuse ends of episodes."""
     student.expect("drafts_with_half_of_the_ends")
 
 
@@ -82,27 +82,27 @@ DENSITY = ("log-density", "gradient for mu", "gradient for log_sigma")
 
 @points(1, question="IndependentGaussianProcess.get_dist")
 def test_density_of_other_dimensions(student):
-    """One dimension, and 64 dimensions, to five digits."""
+    """The log-density is right for one dimension, and to five digits for 64 dimensions."""
     student.expect("one_dimension", only(*DENSITY))
     student.expect("sixty_four_dimensions", only(*DENSITY), rtol=1e-5, atol=1e-5)
 
 
 @points(1, question="IndependentGaussianProcess.get_dist")
 def test_density_near_and_far(student):
-    """At the mean the gradient for μ is 0; actions far away have a finite log-density."""
+    """At the mean, the gradient for μ is 0; actions far away have a finite log-density."""
     student.expect("everything_at_the_mean", only(*DENSITY))
     student.expect("far_from_the_mean", only(*DENSITY))
 
 
 @points(1, question="IndependentGaussianProcess.entropy")
 def test_entropy_of_one_dimension(student):
-    """One dimension."""
+    """The entropy is right for one dimension."""
     student.expect("entropy_of_one_dimension", only("entropy", "gradient for log_sigma"))
 
 
 @points(1, question="IndependentGaussianProcess.entropy")
 def test_entropy_of_many_dimensions(student):
-    """17 dimensions."""
+    """The entropy is right for 17 dimensions."""
     student.expect("entropy_of_many_dimensions", only("entropy", "gradient for log_sigma"))
 
 
@@ -111,19 +111,19 @@ def test_entropy_of_many_dimensions(student):
 
 @points(1, question="Actor")
 def test_actor_with_a_window(student):
-    """The first layer gets four observations together."""
+    """The first layer of the actor gets the four observations of a state together."""
     student.expect("actor_with_a_window", only(*LAYERS))
 
 
 @points(1, question="Actor")
 def test_log_sigma_of_three_actions(student):
-    """Every row of log_sigma is the parameter, in any state."""
+    """Every row of log_sigma is the parameter, whatever the state."""
     student.expect("actor_with_a_window", only(*LOG_SIGMA))
 
 
 @points(1, question="Critic")
 def test_critic_with_a_window(student):
-    """The first layer gets four observations together."""
+    """The first layer of the critic gets the four observations of a state together."""
     student.expect("critic_with_a_window", only(*LAYERS))
 
 
@@ -132,14 +132,14 @@ def test_critic_with_a_window(student):
 
 @points(2, question="EpisodeMemory.get_recent_state")
 def test_window_longer_than_an_episode(student):
-    """A window may be longer than an episode, or a single observation."""
+    """A window may be longer than an episode, or contain a single observation."""
     student.expect("windows_of_one_number", only("window_length", "states of episode 1", "states of episode 2"))
     student.expect("windows_of_four", only("states of episode 1", "states of episode 2", "asking adds no observation"))
 
 
 @points(1, question="EpisodeMemory.get_recent_state")
 def test_window_of_two(student):
-    """Windows of two observations; the first episode has only one."""
+    """Windows of two observations are right, even in an episode with a single observation."""
     student.expect("windows_of_two", only("window_length", "states of episode 1", "states of episode 2"))
 
 
@@ -156,7 +156,7 @@ def test_states_of_several_environments(student):
 
 @points(1, question="PPOAgent.forward")
 def test_action_that_is_one_number(student):
-    """Actions of one dimension, and of a batch of one environment."""
+    """Actions are right for one dimension, and for a batch of one environment."""
     names = (*ACTIONS, *KEPT)
     student.expect("acts_by_one_number", only(*in_calls(names, 4), "the actor has changed", "memories have changed"))
     student.expect("acts_in_a_batch_of_one_environment", only(*in_calls(names, 2)))
@@ -170,13 +170,13 @@ def test_means_for_several_environments(student):
 
 @points(1, question="PPOAgent.backward")
 def test_both_ends_at_once(student):
-    """A step may be terminated and truncated; an episode may have a single step."""
+    """A step may be both terminated and truncated; an episode may have a single step."""
     student.expect("both_ends_at_once", only("steps in each memory, after each call", "finished episodes"))
 
 
 @points(1, question="PPOAgent.backward")
 def test_four_environments(student):
-    """Four environments that end at different times, windows of two, other options."""
+    """`backward` is right for four environments that end at different times, windows of two, and other options."""
     student.expect("agent_as_it_is_made")
     names = ("steps in each memory, after each call", "each step has its own observation and state", "finished episodes")
     student.expect("four_environments_that_learn", only(*names))
@@ -199,14 +199,14 @@ def test_two_environments_in_a_test(student):
 
 @points(1, question="PPOAgent.finish_episode")
 def test_rows_with_windows(student):
-    """States with windows, three action dimensions, and an episode of one step."""
+    """The rows are right for states with windows, three action dimensions, and an episode of one step."""
     student.expect("truncated_episode_with_windows", only(*ROWS, "the memory is as it was"))
     student.expect("episode_of_one_step", only(*ROWS, "the memory is as it was"))
 
 
 @points(1, question="PPOAgent.finish_episode")
 def test_advantages_with_windows(student):
-    """The final state of a truncated episode is a window, too."""
+    """Advantages are right if the final state of a truncated episode is a window, and for a single step."""
     student.expect("truncated_episode_with_windows", only("advantage"))
     student.expect("episode_of_one_step", only("advantage"))
 
@@ -229,32 +229,32 @@ def test_narrow_clip_range(student):
 
 @points(1, question="PPOAgent.policy_loss")
 def test_everything_at_once(student):
-    """Ratios, clipping and entropy together."""
+    """The loss is right with ratios, clipping and entropy together."""
     student.expect("everything_at_once", only("loss", *GRADIENTS, "other parameters have a gradient"))
 
 
 @points(1, question="PPOAgent.policy_loss")
 def test_one_dimension_of_actions(student):
-    """One action dimension."""
+    """The loss is right for one action dimension."""
     student.expect("one_dimension_of_actions", only("loss", *GRADIENTS))
 
 
 @points(1, question="PPOAgent.policy_loss")
 def test_improbable_actions(student):
-    """Actions whose densities are 0 in floats."""
+    """The loss is right for actions whose densities underflow to 0."""
     student.expect("improbable_actions_in_a_batch", only("loss", *GRADIENTS), rtol=1e-3, atol=1e-4)  # see the visible one
 
 
 @points(1, question="PPOAgent.value_loss")
 def test_other_value_loss(student):
-    """Values far from their targets."""
+    """The loss is right for values far from their targets."""
     names = ("loss", "gradient for the values", "other parameters have a gradient")
     student.expect("more_values_and_targets", only(*names))
 
 
 @points(1, question="PPOAgent.update")
 def test_other_minibatches(student):
-    """Minibatches of 35 rows; the last one of an epoch has three."""
+    """Minibatches have 35 rows; the last minibatch of each epoch has three."""
     student.expect("updates_with_larger_minibatches", rows_once([38, 38], 3, any_order=True))
     student.expect("updates_with_larger_minibatches", shuffled([38, 38], 3))
     student.expect("updates_with_larger_minibatches", aligned("action", "log_prob", "value_target"))
@@ -263,7 +263,7 @@ def test_other_minibatches(student):
 
 @points(1, question="PPOAgent.update")
 def test_other_steps_of_the_optimizer(student):
-    """All advantages of an update are normalized together; each minibatch is one step."""
+    """All advantages of an update are normalized together; the optimizer takes one step per minibatch."""
     student.expect("updates_with_larger_minibatches", aligned("advantage"), also=other_deviation(38))
     student.expect("equal_advantages_of_an_episode", aligned("advantage"))
     student.expect("updates_with_larger_minibatches", row_gradients)
@@ -275,7 +275,7 @@ def test_other_steps_of_the_optimizer(student):
 
 @points(1, question="learning")
 def test_learns_in_one_environment(student, kit):
-    """The same in one environment, with windows of two observations, in two dimensions, in 512 steps; two tries."""
+    """With one environment, windows of two and two dimensions, your agent learns in 512 steps (at most two seeds)."""
     seeds, returns = student.seeds(2), []
     for seed in seeds:
         facts = student.call("learn", steps=512, seed=seed, num_envs=1, d=2, window_length=2)

@@ -29,14 +29,14 @@ CONNECTED = only("a gradient can go into h and c before each column", "what the 
 
 @points(1, question="forward")
 def test_activations_of_another_network(student):
-    """Activation functions are right with another number of actions."""
+    """An activation function follows each convolution and `hid`, whatever the number of actions."""
     names = ("times that each layer is used", "conv0 is given obs_t as it is", *(f"between {pair}" for pair in BETWEEN))
     student.expect("network_other_actions", only(*names))
 
 
 @points(1, question="forward")
 def test_memory_of_one_game(student):
-    """The memory is right for one game, and with another number of actions."""
+    """The memory is right for a single game, and for a different number of actions."""
     names = ("a second call says the same", "a game alone gets the same as among others", "the new memory is")
     student.expect("network_one_game", only(*names))
     student.expect("network_other_actions", only(*names))
@@ -44,14 +44,14 @@ def test_memory_of_one_game(student):
 
 @points(2, question="forward")
 def test_heads_of_one_game(student):
-    """Logits and values are right for one game, and with another number of actions."""
+    """Logits and values are right for a single game, and for a different number of actions."""
     student.expect("network_one_game", only("logits are made of", "state_value is made of"))
     student.expect("network_other_actions", only("logits are made of", "state_value is made of"))
 
 
 @points(2, question="forward")
 def test_gradients_of_the_network(student):
-    """Gradients flow from each result through the memory to all layers before it; the inputs are unchanged."""
+    """Gradients flow from each result through the memory to all layers before it; the inputs are not modified."""
     names = (f"a gradient goes from {name} to" for name in ("new h", "new c", "logits", "state_value"))
     student.expect("network_other_actions", only(*names, "changed by the call"))
 
@@ -81,7 +81,7 @@ def test_gradient_through_a_long_time(student):
 
 @points(2, question="train_on_rollout.memory")
 def test_one_game_with_an_end(student):
-    """The memory is right in a rollout of one game, and in a long one."""
+    """The memory is right in a rollout of one game, and in a rollout of 25 columns."""
     student.expect("going_one_game", HEARD)
     student.expect("going_long", HEARD)
 
@@ -91,14 +91,14 @@ def test_one_game_with_an_end(student):
 
 @points(2, question="train_on_rollout.policy")
 def test_other_discount(student):
-    """The policy loss is right with another γ, and with more actions."""
+    """The policy loss is right for a different γ, and for more games and actions."""
     student.expect("losses_other_discount", only(POLICY))
     student.expect("losses_large", only(POLICY))
 
 
 @points(2, question="train_on_rollout.policy")
 def test_what_follows_another_rollout(student):
-    """Returns bootstrap with V(s_L), also in a rollout with one action, and ignore the last column's reward."""
+    """Returns bootstrap with V(s_L), even in a rollout with a single action, and ignore the last column's reward."""
     student.expect("losses_large_to_be_continued", only(POLICY))
     student.expect("losses_with_another_last_reward", only(POLICY))
     student.expect("losses_one_tick", only(POLICY))
@@ -119,7 +119,7 @@ def test_logits_farther_apart(student):
 
 @points(2, question="train_on_rollout.value")
 def test_value_with_another_discount(student):
-    """The value loss is right with another γ, with γ = 0, and with eight games."""
+    """The value loss is right for a different γ, for γ = 0, and for eight games."""
     for name in ("losses_other_discount", "losses_without_future", "losses_large"):
         inputs = student.case(name).inputs
         student.expect(name, only(VALUE), also=n_step_value_loss(inputs))
@@ -127,7 +127,7 @@ def test_value_with_another_discount(student):
 
 @points(2, question="train_on_rollout.value")
 def test_last_target_of_a_large_rollout(student):
-    """V(s_L) is in the last target, also in a rollout of two columns, which has only one target."""
+    """V(s_L) is in the last target, even in a rollout of two columns, which has only one target."""
     for name in ("losses_large_to_be_continued", "losses_one_tick"):
         inputs = student.case(name).inputs
         student.expect(name, only(VALUE), also=n_step_value_loss(inputs))
@@ -156,13 +156,13 @@ def test_values_past_many_ends(student):
 
 @points(2, question="train_on_rollout.ends")
 def test_ends_in_the_last_columns(student):
-    """Nothing is bootstrapped from games that end with the last action, after earlier ends."""
+    """After earlier ends, returns and targets still do not bootstrap from games that end with the last action."""
     student.expect("losses_end_in_the_last_columns")
 
 
 @points(2, question="train_on_rollout.entropy")
 def test_entropy_of_other_rollouts(student):
-    """The entropy is right with eight games and fourteen actions, with two columns, and with another discount."""
+    """The entropy is right for eight games and fourteen actions, for two columns, and for a different discount."""
     for name in ("losses_large", "losses_one_tick", "losses_other_discount"):
         inputs = student.case(name).inputs
         student.expect(name, only(ENTROPY), also=other_entropy(inputs), atol=1e-9)

@@ -28,7 +28,7 @@ def test_everything_is_passed_on(student):
 
 @points(1, question="Summaries")
 def test_returns_and_lengths(student):
-    """At the end of an episode, its return and its length are appended."""
+    """At the end of an episode, its return and its length are appended to the lists."""
     student.expect("summaries_three_episodes", only("episode_returns", "episode_lengths"))
     student.expect("summaries_both_ends_at_once", only("episode_returns", "episode_lengths"))
 
@@ -47,7 +47,7 @@ def test_moving_average(student):
 
 @points(1, question="Summaries")
 def test_writer_and_interactions(student):
-    """All steps are counted, and the writer gets return, length and moving average, with the steps so far."""
+    """All steps are counted; the writer gets return, length and moving average with the number of steps so far."""
     tags = (f"written as {tag}, with the step" for tag in ("episode_return", "episode_length", "moving_average"))
     student.expect("summaries_one_broken_off", only("interactions", *tags))
 
@@ -57,20 +57,20 @@ def test_writer_and_interactions(student):
 
 @points(1, question="Model.layers")
 def test_form_of_parameters(student):
-    """All parameters are float32 and trainable, and a second model has different weights."""
+    """All parameters are float32 and trainable, and a second model starts with different weights."""
     names = ("precision of the parameters", "parameters that are not trained", "another model has other weights")
     student.expect("model_of_half_cheetah", only(*names))
 
 
 @points(1, question="Model.layers")
 def test_two_networks(student):
-    """There are two networks of three layers with 64 hidden units, and one vector for the variance."""
+    """The model has two networks of three layers with 64 hidden units, and one vector for the variance."""
     student.expect("model_of_half_cheetah", only("shapes of the weights", "sizes of all vectors, biases included"))
 
 
 @points(1, question="Model.layers")
 def test_first_weights(student):
-    """Weights are orthogonal with gain √2; biases and the variance's vector are zero."""
+    """Weight matrices are orthogonal with gain √2; biases and the vector for the variance are zero."""
     first = ("smallest and largest factor by which a weight stretches", "vectors that are not zero at first")
     first = (*first, "layers that begin with the same weights")
     student.expect("model_of_half_cheetah", only(*first), atol=1e-3)
@@ -97,7 +97,7 @@ def test_mean(student):
 
 @points(1, question="Model.forward")
 def test_variance(student):
-    """The second output is the variance, the exponential of the vector."""
+    """The second output is the variance, the exponential of the learned vector."""
     outputs(student, "forward_batch", "variance")
     outputs(student, "forward_one_observation", "variance")
     outputs(student, "forward_far_variances", "variance")
@@ -116,7 +116,7 @@ def test_value(student):
 
 @points(1, question="Policy.training")
 def test_form_of_training(student):
-    """For a float64 batch of one row, there is one log-probability, `[1]`, and values are float32 `[1, 1]`."""
+    """For a float64 batch of one row, log-probabilities have the shape `[1]`, and values are float32 `[1, 1]`."""
     names = ("form of values", "form of log_prob", "changed by the call")
     student.expect("training_one_double_row", only(*names))
 
@@ -152,7 +152,7 @@ def test_form_of_actions(student):
 
 @points(2, question="Policy.sampling")
 def test_log_probabilities(student):
-    """The log-probabilities are those of the returned actions."""
+    """The log-probabilities belong to the returned actions."""
     # Differences of float32 sums of about 10.
     student.expect("sampling_batch", log_density_gap, atol=1e-4)
 
@@ -167,7 +167,7 @@ def test_samples(student):
 
 @points(1, question="Policy.sampling")
 def test_values_of_a_batch(student):
-    """For a batch of observations, there is a batch of values."""
+    """For a batch of observations, act returns the value of each observation."""
     student.expect("sampling_batch", only("values"))
 
 
@@ -179,21 +179,21 @@ advantages = only("advantages")
 
 @points(1, question="GAE")
 def test_form_of_advantages(student):
-    """Advantages and value targets are arrays shaped like rewards and values; nothing else changes."""
+    """Advantages and value targets are arrays with the shapes of rewards and values; nothing else changes."""
     for case in ("gae_several_episodes", "gae_some_environments"):
         student.expect(case, only("form of advantages", "form of value_targets", "changed by the call"))
 
 
 @points(2, question="GAE")
 def test_unfinished_episode(student):
-    """An unfinished episode uses V of the latest observation: δ = -½, 0, 1 and γ = λ = ½ give -0.4375, 0.25, 1."""
+    """An unfinished episode uses V of the latest observation: δ = -½, 0, 1 and γ = λ = ½ give A = -0.4375, 0.25, 1."""
     student.expect("gae_by_hand", advantages)
     student.expect("gae_unfinished", advantages)
 
 
 @points(2, question="GAE")
 def test_several_episodes(student):
-    """An advantage uses nothing of the next episode, for any γ and λ."""
+    """An advantage uses nothing from the next episode, for any γ and λ."""
     student.expect("gae_one_episode", advantages)
     student.expect("gae_several_episodes", advantages)
     student.expect("gae_no_lambda", advantages)
@@ -207,7 +207,7 @@ def test_truncated(student):
 
 @points(2, question="GAE")
 def test_environments(student):
-    """With N environments, rewards are `[T, N]`, and each environment has its own ends of episodes."""
+    """With N environments, rewards are `[T, N]`, and episodes end independently in each environment."""
     student.expect("gae_some_environments", advantages)
 
 
@@ -275,7 +275,7 @@ def test_shuffled_before_every_epoch(student):
 
 @points(1, question="TrajectorySampler.get_next")
 def test_next_trajectory(student):
-    """After num_epochs epochs, and not before, the next trajectory comes from the runner."""
+    """The sampler gets the next trajectory from the runner after num_epochs epochs, and not before."""
 
     def view(facts):
         names = ("trajectories asked for", "the trajectory in use is an attribute, in rows")
@@ -286,7 +286,7 @@ def test_next_trajectory(student):
 
 @points(1, question="TrajectorySampler.get_next")
 def test_transforms(student):
-    """Each minibatch goes through all transforms, in their order; the trajectory is unchanged."""
+    """Each minibatch goes through all transforms in the given order; the trajectory does not change."""
     student.expect(
         "minibatches_transformed",
         only(
@@ -315,7 +315,7 @@ FORM_OF_LOSS = only("the loss is", "changed by the call")
 
 @points(1, question="PPO.policy_loss")
 def test_form_of_policy_loss(student):
-    """The loss is a scalar tensor with a gradient, also for one row; its inputs are arrays and unchanged."""
+    """The loss is a scalar tensor with a gradient, even for one row; the method takes arrays and does not modify them."""
     student.expect("ratios_on_both_sides", FORM_OF_LOSS)
     student.expect("ratio_of_one_row", FORM_OF_LOSS)
 
@@ -340,20 +340,20 @@ def test_clipped_value(student):
 
 @points(1, question="PPO.policy_loss")
 def test_clipped_gradient(student):
-    """The gradient is 0 in rows where the clipped product counts, and right in the others."""
+    """The gradient is 0 in rows where the clipped product counts, and correct in all other rows."""
     student.expect("ratios_on_both_sides", gradient)
 
 
 @points(1, question="PPO.value_loss")
 def test_form_of_value_loss(student):
-    """The loss is a scalar tensor with a gradient, also for one row; its inputs are arrays and unchanged."""
+    """The loss is a scalar tensor with a gradient, even for one row; the method takes arrays and does not modify them."""
     student.expect("values_far_from_the_old", FORM_OF_LOSS)
     student.expect("value_of_one_row", FORM_OF_LOSS)
 
 
 @points(1, question="PPO.value_loss")
 def test_value_loss_by_hand(student):
-    """V = 2, 0, 5, 1 with V_old = 1, targets 3, 3, 0, 1 and ε = ½ gives the loss 9.0625."""
+    """For V = 2, 0, 5, 1, V_old = 1, targets 3, 3, 0, 1 and ε = ½, the loss is 9.0625."""
     student.expect("value_by_hand", loss)
 
 
@@ -365,13 +365,13 @@ def test_value_near_the_old(student):
 
 @points(2, question="PPO.value_loss")
 def test_value_far_from_the_old(student):
-    """Outside the clip range, the larger of the clipped and the unclipped error counts, for each row."""
+    """Outside the clip range, the larger of the clipped and the unclipped error counts in each row."""
     student.expect("values_far_from_the_old", only("loss", "gradient"))
 
 
 @points(1, question="PPO.step")
 def test_form_of_step(student):
-    """Every call makes one update, also for a minibatch of one row, and leaves the minibatch unchanged."""
+    """Every call makes one update, even on a minibatch of one row, and does not modify the minibatch."""
     student.expect("step_of_single_rows", only("calls", "updates after each call", "changed by the calls"))
 
 
@@ -392,14 +392,14 @@ def test_gradient_is_clipped(student):
 
 @points(1, question="anneal_learning_rate")
 def test_form_of_rates(student):
-    """Every group gets a plain number as its learning rate, and nothing else in it changes."""
+    """Every group gets a plain number as its learning rate, and nothing else in the group changes."""
     names = ("learning rates that are no plain numbers", "what else is in the groups is left alone")
     student.expect("annealing_to_the_end", only(*names))
 
 
 @points(1, question="anneal_learning_rate")
 def test_straight_line(student):
-    """The learning rate of every group falls in a straight line from `initial` (3e-4 by default) to 0 and stays 0."""
+    """The learning rate of every group falls linearly from `initial` (3e-4 by default) to 0 and stays at 0."""
     rates = only("learning rates, by call and group")
     student.expect("annealing_down", rates, atol=1e-8)
     student.expect("annealing_to_the_end", rates, atol=1e-8)
@@ -418,20 +418,20 @@ def test_pieces_work_together(student):
 
 @points(3, question="one_update")
 def test_every_parameter_moves(student):
-    """The update changes every parameter of your model, and nothing changes them before."""
+    """The update changes every parameter of your model, and no parameter changes before the update."""
     student.expect("one_update", only("parameters that moved before the update", "parameters that the update did not move"))
 
 
 @points(2, question="one_update")
 def test_policy_loss_falls(student):
-    """After the update, the policy loss on the minibatch, with correct advantages, is lower."""
+    """After the update, the policy loss on the minibatch (with correct advantages) is lower."""
     names = ("every ratio is one before the update", "the policy loss is lower afterwards")
     student.expect("one_update", only(*names), also_show=("policy loss and value loss, before", AFTERWARDS))
 
 
 @points(2, question="one_update")
 def test_value_loss_falls(student):
-    """After the update, the value loss on the minibatch, with correct value targets, is lower."""
+    """After the update, the value loss on the minibatch (with correct value targets) is lower."""
     student.expect(
         "one_update",
         only("the value loss is lower afterwards"),
@@ -464,7 +464,7 @@ def test_learns_to_stop_in_the_middle(student, kit):
 
 @points(0, question="trained_policy")
 def test_trained_policy(student, kit):
-    """Your policy plays ten episodes of HalfCheetah-v5 with its mean action; mean minus standard deviation counts."""
+    """Your policy plays ten episodes of HalfCheetah-v5 with its mean action; the score is mean minus standard deviation."""
     facts = kit.call("score", file=student.attachment("policy.safetensors"), seeds=list(range(1, 11)))
     if "missing" in facts:
         student.not_run(f"{facts['missing']} is not installed here")

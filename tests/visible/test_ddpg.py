@@ -36,7 +36,7 @@ def test_rows_are_filled(student):
 
 @points(1, question="ReplayBuffer.store")
 def test_counts(student):
-    """`len`, `size` and `ptr` give the filled rows and the next row, also in a full buffer."""
+    """`len` and `size` count the filled rows, and `ptr` is the row to be written next, even in a full buffer."""
     student.expect(
         "buffer_half_full", only("max_size and batch_size", *(f"len, size and ptr after {n} transitions" for n in (0, 3)))
     )
@@ -64,7 +64,7 @@ def test_whole_transitions(student):
 
 @points(1, question="ReplayBuffer.sample_batch")
 def test_every_row_may_come(student):
-    """Each stored row is sampled with equal probability, and no other row; a batch is a copy."""
+    """All stored rows are sampled with equal probability, unfilled rows are never sampled, and a batch is a copy."""
 
     def view(facts):
         names = ("a batch has rows that were never filled, or have changed", "a batch is changed by the next one")
@@ -82,7 +82,7 @@ def test_no_row_twice(student):
 
 @points(1, question="ReplayBuffer.sample_batch")
 def test_no_smaller_batch(student):
-    """If fewer transitions are stored than a batch needs, an error is raised."""
+    """If fewer than `batch_size` transitions are stored, `sample_batch` raises an error."""
     student.expect("batch_of_two_too_few")
 
 
@@ -98,14 +98,14 @@ def test_form_of_a_batch(student):
 
 @points(1, question="OUNoise")
 def test_noise_around_its_mean(student):
-    """In the long run the mean of the noise is μ."""
+    """In the long run, the mean of the noise is μ."""
     student.expect("noise_by_default", ornstein_uhlenbeck("the mean is μ"), also_show=MEASURED)
     student.expect("noise_around_one_half", ornstein_uhlenbeck("the mean is μ"), also_show=MEASURED)
 
 
 @points(1, question="OUNoise")
 def test_noise_has_its_size(student):
-    """In the long run the variance of the noise is σ²/(θ(2 - θ))."""
+    """In the long run, the variance of the noise is σ²/(θ(2 - θ))."""
     student.expect("noise_by_default", ornstein_uhlenbeck("the variance is σ²/(θ(2 - θ))"), also_show=MEASURED)
     student.expect("noise_around_one_half", ornstein_uhlenbeck("the variance is σ²/(θ(2 - θ))"), also_show=MEASURED)
 
@@ -121,13 +121,13 @@ def test_noise_remembers(student):
 
 @points(1, question="OUNoise")
 def test_noise_of_each_dimension(student):
-    """The noise is independent in each dimension."""
+    """The noise in each dimension is independent of the other dimensions."""
     student.expect("noise_by_default", ornstein_uhlenbeck("the dimensions are independent"), also_show=MEASURED)
 
 
 @points(1, question="OUNoise")
 def test_noise_begins_anew(student):
-    """After a reset the state is μ; the first sample is normal with mean μ and variance σ², and not always the same."""
+    """After a reset, the state is μ; the first sample is normal with mean μ and variance σ², and not always the same."""
     names = (
         "after a reset the first sample is around μ",
         "its variance is σ²",
@@ -140,7 +140,7 @@ def test_noise_begins_anew(student):
 
 @points(1, question="OUNoise")
 def test_form_of_noise(student):
-    """A sample is a float array `[A]`, also with one dimension, and is the new `state`."""
+    """A sample is a float array `[A]`, even with one dimension, and it is the new `state`."""
     for case in ("noise_around_one_half", "noise_of_one_dimension"):
         student.expect(case, only("form of a sample", "form of the state", "state is the latest sample"))
 
@@ -150,7 +150,7 @@ def test_form_of_noise(student):
 
 @points(1, question="Actor")
 def test_actor_layers(student):
-    """Layers of 128 units, ReLU between them, tanh at the end; every parameter gets a gradient."""
+    """The actor has two hidden layers of 128 units with ReLU, and tanh at the end; every parameter gets a gradient."""
     student.expect("actor_of_two_actions", only(*LAYERS))
 
 
@@ -171,7 +171,7 @@ def test_small_first_actions(student):
 
 @points(1, question="Critic")
 def test_critic_layers(student):
-    """Layers of 128 units with ReLU, nothing at the end; every parameter gets a gradient."""
+    """The critic has two hidden layers of 128 units with ReLU, and a linear output; every parameter gets a gradient."""
     student.expect("critic_of_two_actions", only(*LAYERS))
 
 
@@ -183,7 +183,7 @@ def test_state_and_action(student):
 
 @points(1, question="Critic")
 def test_shape_of_values(student):
-    """Values are float32 `[B, 1]`, also in a batch of one; state and action are not modified."""
+    """Values are float32 `[B, 1]`, even for a batch of one; state and action are not modified."""
     names = ("shape", "shape for a batch of one", "precision", "state and action stay as they are")
     student.expect("critic_of_two_actions", only(*names), also=without_column)
 
@@ -219,7 +219,7 @@ def test_targets_are_equal_at_first(student):
 
 @points(1, question="DDPGAgent.networks")
 def test_optimizers(student):
-    """Adam updates the actor with 3e-4, another Adam the critic with 1e-3, and neither a target."""
+    """One Adam updates the actor with rate 3e-4, another Adam updates the critic with 1e-3; neither updates a target."""
     names = [
         f"{one}_optimizer{what}"
         for one in ("actor", "critic")
@@ -237,20 +237,20 @@ def test_form_of_networks(student):
 
 @points(2, question="DDPGAgent.select_action")
 def test_action_and_noise(student):
-    """After the random steps, an action is the actor's plus noise, clipped to [-1, 1]."""
+    """After the random steps, the agent adds noise to the actor's action and clips the sum to [-1, 1]."""
     student.expect("actions_with_noise", only("actions", "the noise is reset", "the state of the noise is overwritten"))
     student.expect("first_actions_with_noise", only("actions"))
 
 
 @points(1, question="DDPGAgent.select_action")
 def test_random_at_first(student):
-    """In the first steps actions are uniform in [-1, 1], in any environment."""
+    """In the first steps, actions are uniform in [-1, 1], whatever the range of the environment."""
     student.expect("first_actions", uniform_actions, also_show=RANDOM)
 
 
 @points(1, question="DDPGAgent.select_action")
 def test_no_noise_in_a_test(student):
-    """In a test the action is the actor's, before and after training."""
+    """In a test, the agent returns the actor's action without noise, before and after training."""
     student.expect("actions_of_a_test", only("actions"))
     student.expect("actions_of_a_test_after_training", only("actions"))
 
@@ -263,14 +263,14 @@ def test_transition_begins(student):
 
 @points(1, question="DDPGAgent.select_action")
 def test_form_of_an_action(student):
-    """An action is a float array `[A]`, in training and in a test, also with one dimension."""
+    """An action is a float array `[A]`, in training and in a test, even with one dimension."""
     for case in ("actions_with_noise", "actions_of_a_test", "first_actions_with_noise", "first_actions"):
         student.expect(case, only("form of an action"))
 
 
 @points(1, question="DDPGAgent.step")
 def test_step_returns(student):
-    """A step returns next state, reward, and whether the episode was terminated or truncated."""
+    """`step` returns the next state, the reward, and whether the episode was terminated or truncated."""
     names = [f"{name} that were returned" for name in ("next states", "rewards", "over")]
     for case in ("steps_in_training", "steps_to_both_ends_at_once"):
         student.expect(case, only(*names, "actions that the environment was given"))
@@ -278,7 +278,7 @@ def test_step_returns(student):
 
 @points(1, question="DDPGAgent.step")
 def test_step_stores(student):
-    """In training the transition is stored; `done` means terminated, also if it is truncated in the same step."""
+    """In training, `step` stores the transition; `done` means terminated, even if the step is also truncated."""
     names = [f"{name} that was stored" for name in ("obs", "next_obs", "acts", "rews", "done")]
     for case in ("steps_in_training", "steps_to_both_ends_at_once"):
         student.expect(case, only("transitions that were stored", *names, "steps that it counted"))
@@ -286,14 +286,14 @@ def test_step_stores(student):
 
 @points(1, question="DDPGAgent.step")
 def test_step_of_a_test(student):
-    """In a test nothing is stored, and the same values are returned."""
+    """In a test, `step` stores nothing, but it still returns next state, reward, and whether the episode is over."""
     names = [f"{name} that were returned" for name in ("next states", "rewards", "over")]
     student.expect("steps_in_a_test", only("transitions that were stored", *names))
 
 
 @points(1, question="DDPGAgent.step")
 def test_form_of_a_step(student):
-    """The next state is the environment's array, the reward one number, the end True or False."""
+    """The next state is the environment's array, the reward is one number, and the third value is True or False."""
     for case in ("steps_in_training", "steps_in_a_test"):
         student.expect(case, only("form of the next states", "form of the rewards", "form of the over"))
 
@@ -310,20 +310,20 @@ def test_critic_gradient(student):
 
 @points(2, question="DDPGAgent.update_model.critic")
 def test_critic_at_ends(student):
-    """If the episode terminated, the target is the reward; also with two action dimensions."""
+    """If the episode terminated, the target is the reward, even with two action dimensions."""
     student.expect("critic_with_ends")
     student.expect("critic_of_two_actions_with_ends")
 
 
 @points(2, question="DDPGAgent.update_model.critic")
 def test_critic_twice(student):
-    """The second step uses the second gradient alone, without leftovers of earlier ones."""
+    """The critic's second step uses only the second gradient, without leftovers of earlier gradients."""
     student.expect("critic_twice")
 
 
 @points(1, question="DDPGAgent.update_model.critic")
 def test_critic_of_small_batches(student):
-    """A batch may be one transition, terminated or not, or the same transition several times."""
+    """A batch may contain a single transition, terminated or not, or several copies of one transition."""
     for case in ("critic_of_one_transition", "critic_of_one_end", "critic_of_equal_rows"):
         student.expect(case)
 
@@ -336,13 +336,13 @@ def test_actor_gradient(student):
 
 @points(1, question="DDPGAgent.update_model.actor")
 def test_losses(student):
-    """Actor loss and critic loss are returned, in this order, as they were minimized."""
+    """`update_model` returns actor loss and critic loss, in this order, as they were minimized."""
     student.expect("actor_once", only("actor losses returned", "critic losses returned"))
 
 
 @points(1, question="DDPGAgent.update_model.actor")
 def test_actor_twice(student):
-    """The second step uses the second gradient alone; it does not step the critic."""
+    """The actor's second step uses only the second gradient; the actor's update does not change the critic."""
     names = ("steps of actor_optimizer", "gradient of the actor in step 2", "the critic steps again", "batches that are drawn")
     student.expect("actor_twice", only(*names))
 
@@ -367,7 +367,7 @@ def test_form_of_the_losses(student):
 
 @points(1, question="DDPGAgent._target_soft_update")
 def test_targets_follow(student):
-    """Every target parameter moves the share τ of the way to its network, which stays as it is, also in a second update."""
+    """Each update moves a target's parameters by τ times the distance to its network, which does not change."""
     student.expect("targets_follow", soft_update)
     student.expect("targets_follow_again", soft_update)
 
@@ -383,7 +383,7 @@ def test_targets_in_place(student):
 
 @points(1, question="DDPGAgent.train")
 def test_states_in_order(student):
-    """Steps are numbered from 1; each action is selected in the state of the last step or reset."""
+    """Steps are numbered from 1; each action is selected in the state that the last step or reset returned."""
     names = (
         "total_step when an action is selected",
         "is_test when an action is selected",
@@ -395,7 +395,7 @@ def test_states_in_order(student):
 
 @points(1, question="DDPGAgent.train")
 def test_episodes_begin_anew(student):
-    """When an episode is over, in either way, environment and noise are reset, and only then."""
+    """Environment and noise are reset when an episode is over, however it ended, and at no other time."""
     names = (
         "steps of the environment before each reset",
         "the noise is reset between two episodes",
@@ -407,7 +407,7 @@ def test_episodes_begin_anew(student):
 
 @points(1, question="DDPGAgent.train")
 def test_one_update_a_step(student):
-    """After the random steps, each step has one update, once the buffer holds a batch."""
+    """After the random steps, there is one update after each step, once the buffer holds a batch."""
     student.expect("training_of_four_episodes", only("updates, by the steps before"))
     student.expect("training_until_there_is_a_batch", only("updates, by the steps before"))
 
@@ -426,13 +426,13 @@ def test_form_of_what_is_plotted(student):
 
 @points(1, question="DDPGAgent.test")
 def test_an_episode_is_shown(student):
-    """One episode is played as a test, to its time limit, with one frame from before each step."""
+    """`test` plays one episode as a test, to its time limit, and renders one frame before each step."""
     student.expect("test_to_a_time_limit", one_episode)
 
 
 @points(1, question="DDPGAgent.test")
 def test_form_of_the_frames(student):
-    """The list has one picture `[height, width, 3]` for each frame, as `render` returns it."""
+    """The list contains one picture `[height, width, 3]` for each frame, as `render` returned it."""
     student.expect("test_to_a_time_limit", only("forms of the frames"))
 
 
@@ -441,7 +441,7 @@ def test_form_of_the_frames(student):
 
 @points(1, question="ActionNormalizer")
 def test_units_of_a_pendulum(student):
-    """[-1, 1] becomes [-2, 2], and back."""
+    """`action` maps [-1, 1] to [-2, 2], and `reverse_action` maps [-2, 2] back to [-1, 1]."""
     student.expect("units_of_a_pendulum", only("in the environment's units", "in units of [-1, 1]"))
 
 
@@ -477,14 +477,14 @@ def test_one_update_runs(student):
 
 @points(4, question="one_update")
 def test_one_update_moves(student):
-    """Only the update changes weights: all those of actor and critic, and the targets by τ."""
+    """Only the update changes weights: it changes all weights of actor and critic, and moves the targets by τ."""
     names = ("what broke", "networks that changed before the first update", "parameters that moved", "how far the targets went")
     student.expect("one_update_of_everything", only(*names))
 
 
 @points(3, question="one_update")
 def test_one_update_improves(student):
-    """After the update, the critic's loss is lower, and it values the actor's actions more."""
+    """After the update, the critic's loss is lower, and the critic gives the actor's actions a higher value."""
     names = ("what broke", "the critic's loss of the same batch is", "by the critic, the actor's actions are")
     student.expect("one_update_of_everything", only(*names))
 
@@ -494,7 +494,7 @@ def test_one_update_improves(student):
 
 @points(1, question="learning")
 def test_learns_to_stop_in_the_middle(student, kit):
-    """After 120 steps in a tiny environment, the actor pushes a point to the origin, not away from it; two tries."""
+    """After 120 steps in a tiny environment, the actor pushes a point to the origin; if one seed fails, another is tried."""
     returns, seeds = [], student.seeds(2)
     for seed in seeds:
         facts = student.call("learn", num_frames=120, seed=seed)
@@ -511,7 +511,7 @@ def test_learns_to_stop_in_the_middle(student, kit):
 
 @points(0, question="trained_actor")
 def test_trained_actor(student, kit):
-    """A submitted actor plays twenty episodes; mean minus standard deviation counts."""
+    """Your submitted actor plays twenty episodes; the score is the mean minus the standard deviation."""
     facts = kit.call("score", file=student.attachment("actor.safetensors"), seeds=list(range(100, 120)))
     assert "refused" not in facts, f"actor.safetensors cannot be used: {facts.get('refused')}"
     returns = np.array(facts["returns"])

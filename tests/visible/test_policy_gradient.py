@@ -56,14 +56,14 @@ def test_default_discount(student):
 
 @points(1, question="get_returns")
 def test_discounts_of_zero_and_one(student):
-    """With discount 0, returns are the rewards, without nan; with discount 1, they are plain sums."""
+    """With discount 0, returns equal the rewards, without nan; with discount 1, they are plain sums."""
     student.expect("returns_discount_zero", only("returns"))
     student.expect("returns_discount_one", only("returns"))
 
 
 @points(1, question="get_returns")
 def test_returns_form(student):
-    """Returns are a tensor, float32 [T, 1], even with integer rewards or one row; the buffer is unchanged."""
+    """Returns are a float32 tensor [T, 1], even for integer rewards or a single row; the buffer is not modified."""
     student.expect("returns_table", form, exact_dtype=True)
     student.expect("returns_single_row", form, exact_dtype=True)
     student.expect("returns_several_episodes", form, exact_dtype=True)
@@ -80,7 +80,7 @@ def test_vanilla_by_hand(student):
 
 @points(1, question="get_vanilla_policy_gradient_loss")
 def test_vanilla_value(student):
-    """The loss is minus the batch mean of return times log-probability of the action taken."""
+    """The loss is minus the batch mean of the return times the log-probability of the action taken."""
     student.expect("vanilla_batch", loss)
     student.expect("vanilla_return_of_zero", loss)
 
@@ -93,13 +93,13 @@ def test_vanilla_gradient(student):
 
 @points(1, question="get_vanilla_policy_gradient_loss")
 def test_vanilla_unlikely_actions(student):
-    """A log-probability may be -150: the probability underflows to 0, but loss and gradient are finite."""
+    """If a log-probability is -150, the probability underflows to 0, but loss and gradient stay finite."""
     student.expect("vanilla_far", only("loss", "gradient of the network"))
 
 
 @points(1, question="get_vanilla_policy_gradient_loss")
 def test_vanilla_form(student):
-    """The loss is a tensor with one number, even for a batch of one row; its inputs are unchanged."""
+    """The loss is a tensor with one number, even for a batch of one row; the inputs are not modified."""
     student.expect("vanilla_batch", form)
     student.expect("vanilla_single_row", form)
 
@@ -109,20 +109,20 @@ def test_vanilla_form(student):
 
 @points(1, question="collect_rollouts")
 def test_rows_belong_together(student):
-    """A row contains the observation, the policy's logits for it, the reward, and whether the episode ended."""
+    """A row contains the observation, the policy's logits for it, the reward, and whether the episode terminated."""
     student.expect("rollouts_three_episodes", only("observations", "old_logits", "rewards", "terminateds"))
 
 
 @points(1, question="collect_rollouts")
 def test_actions(student):
-    """Each step samples one action with utils.distribution_sample and the seed, plays it, and stores it."""
+    """Each step samples one action with utils.distribution_sample and the seed, takes it, and stores it."""
     facts = only("actions", "actions that were played", "seed array afterwards", "reset was called with a seed")
     student.expect("rollouts_three_episodes", facts)
 
 
 @points(1, question="collect_rollouts")
 def test_whole_episodes(student):
-    """Every episode starts with a reset and is played to its end, however long it is; each step is a row."""
+    """Every episode starts with a reset and is played to its end, however long; each step becomes one row."""
     student.expect("rollouts_long")
 
 
@@ -134,7 +134,7 @@ def test_final_reward(student):
 
 @points(1, question="collect_rollouts")
 def test_rollouts_form(student):
-    """The function returns a finalized RolloutBuffer, with rows as documented, and a number; the policy is unchanged."""
+    """The function returns a finalized RolloutBuffer as documented, and a number; it does not change the policy."""
     student.expect("rollouts_three_episodes", form, exact_dtype=True)
 
 
@@ -162,7 +162,7 @@ def test_value_loss_gradient(student):
 
 @points(1, question="get_value_net_loss")
 def test_value_loss_form(student):
-    """The loss is a tensor with one number, even for a batch of one row; its inputs are unchanged."""
+    """The loss is a tensor with one number, even for a batch of one row; the inputs are not modified."""
     student.expect("value_loss_batch", form)
     student.expect("value_loss_single_row", form)
 
@@ -172,7 +172,7 @@ def test_value_loss_form(student):
 
 @points(1, question="get_advantages")
 def test_advantages_by_hand(student):
-    """R - V is 1, -1, 3 and -3: the mean is 0, so these are divided by their standard deviation."""
+    """If R - V is 1, -1, 3 and -3 (mean 0), the advantages are these numbers divided by their standard deviation."""
     student.expect("advantages_hand_table", only("advantages"), also=population_std)
 
 
@@ -190,7 +190,7 @@ def test_advantages_of_equals(student):
 
 @points(1, question="get_advantages")
 def test_advantages_of_any_scale(student):
-    """Differences of a ten-thousandth are standardized, too, and an outlier among sixty rows is not clipped."""
+    """Differences as small as 0.0001 are still standardized, and an outlier among sixty rows is not clipped."""
     # float32 resolves differences of a ten-thousandth near 1 only to about one part in a thousand.
     student.expect("advantages_nearly_equal", only("advantages"), also=population_std, rtol=1e-3)
     student.expect("advantages_outlier", only("advantages"), also=population_std)
@@ -198,7 +198,7 @@ def test_advantages_of_any_scale(student):
 
 @points(1, question="get_advantages")
 def test_advantages_form(student):
-    """Advantages are a tensor, float32 [T, 1], without a gradient; the inputs are unchanged."""
+    """Advantages are a float32 tensor [T, 1] without a gradient; the inputs are not modified."""
     student.expect("advantages_batch", form, exact_dtype=True)
 
 
@@ -221,20 +221,20 @@ def test_whole_collections(student):
 
 @points(1, question="train_policy_gradient.without_critic")
 def test_lists(student):
-    """The lists contain policy losses, final rewards by collection, and learning rates by scheduler step."""
+    """The lists contain the policy losses, a final reward per collection, and a learning rate per scheduler step."""
     student.expect("train_scheduled", lists_of_the_policy)
 
 
 @points(1, question="train_policy_gradient.without_critic")
 def test_arguments(student):
-    """Every argument reaches the call that uses it, the scheduler makes its steps, and defaults are the stub's."""
+    """Every argument reaches the call that uses it, the scheduler is stepped, and the defaults are those of the stub."""
     student.expect("train_scheduled", passed_on)
     student.expect("train_by_default", defaults)
 
 
 @points(1, question="train_policy_gradient.without_critic")
 def test_lists_form(student):
-    """It returns four lists of plain numbers: a loss tensor would keep its whole graph in memory."""
+    """The function returns four lists of plain numbers; a loss tensor would keep its whole graph in memory."""
     student.expect("train_scheduled", form_of_lists("actor losses", "final rewards", "learning rates"))
 
 
@@ -248,14 +248,14 @@ def test_trains_on_advantages(student):
 
 @points(2, question="train_policy_gradient.with_critic")
 def test_both_networks_are_updated(student):
-    """The same updates train the value network, on its own loss times critic_loss_multiplier."""
+    """Each update also trains the value network, on its own loss times critic_loss_multiplier."""
     student.expect("train_critic_minibatches", both_updates(0.5))
     student.expect("train_critic_by_default", both_updates(0.0))
 
 
 @points(1, question="train_policy_gradient.with_critic")
 def test_critic_learns_returns(student):
-    """The value loss that is passed is called, and it gets returns, not rewards or advantages."""
+    """The loop calls the value loss that it received, with returns, not with rewards or advantages."""
     student.expect("train_critic_minibatches", what_the_loss_gets("returns", ("returns", *KINDS), "critic batches"))
     called = "the functions of the value network that are given are called"
     student.expect("train_critic_minibatches", lambda facts: {called: facts["passed on"][called]})
@@ -263,7 +263,7 @@ def test_critic_learns_returns(student):
 
 @points(1, question="train_policy_gradient.with_critic")
 def test_critic_losses(student):
-    """The first list contains the policy loss of each minibatch, the second the value loss."""
+    """The first list contains the policy loss of each minibatch, and the second list contains the value loss."""
     student.expect("train_critic_one_batch", lists_of_both(0.25))
     student.expect("train_critic_by_default", lists_of_both(0.0))
 
@@ -277,7 +277,7 @@ def test_critic_losses_form(student):
 
 @points(2, question="train_policy_gradient.minibatches")
 def test_each_row_once_an_epoch(student):
-    """Every epoch uses every row once, in minibatches of the given size; the last one may be smaller."""
+    """Every epoch uses every row once, in minibatches of the given size; the last minibatch may be smaller."""
     student.expect("train_minibatches", rows_of_epochs(8))
     student.expect("train_last_minibatch_of_one", rows_of_epochs(4))
 
@@ -296,13 +296,13 @@ def test_rows_stay_aligned(student):
 
 @points(1, question="train_policy_gradient.minibatches")
 def test_one_update_for_each(student):
-    """Every minibatch makes one update and adds one loss to the list."""
+    """For every minibatch, the loop makes one update and appends one loss to the list."""
     student.expect("train_rounds_up", one_of_each)
 
 
 @points(1, question="train_policy_gradient.minibatches")
 def test_minibatches_form(student):
-    """The losses get tensors of the documented shapes."""
+    """The loss functions get tensors of the documented shapes."""
     student.expect("train_minibatches", form_of_minibatches)
 
 
@@ -311,21 +311,21 @@ def test_minibatches_form(student):
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_inside_the_range(student):
-    """Inside the clip range, the loss is minus the mean of ratio times advantage; at first, all ratios are 1."""
+    """Inside the clip range, the loss is minus the mean of ratio times advantage; before any update, all ratios are 1."""
     student.expect("ppo_before_the_first_step", loss)
     student.expect("ppo_inside_the_range", loss)
 
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_clipped_value(student):
-    """Outside the clip range (ε is 0.27, or 10), the smaller of the clipped and the unclipped product counts."""
+    """Outside the clip range (ε = 0.27 or 10), the smaller of the clipped and the unclipped product counts."""
     student.expect("ppo_both_sides", loss)
     student.expect("ppo_wide_clip", loss)
 
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_clipped_gradient(student):
-    """The gradient is 0 in rows where the clipped product counts, and right in the others."""
+    """The gradient is 0 in rows where the clipped product counts, and correct in all other rows."""
     student.expect("ppo_both_sides", gradient)
     student.expect("ppo_wide_clip", gradient)
 
@@ -338,13 +338,13 @@ def test_default_range(student):
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_ppo_unlikely_actions(student):
-    """Old and new log-probabilities may be -150: the probabilities give 0 / 0, but the ratio is finite."""
+    """If the old and new log-probabilities are -150, the probabilities would give 0 / 0, but the ratio is finite."""
     student.expect("ppo_far", only("loss", "gradient of the network"))
 
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_ppo_form(student):
-    """The loss is a tensor with one number, even for a batch of one row; its inputs are unchanged."""
+    """The loss is a tensor with one number, even for a batch of one row; the inputs are not modified."""
     student.expect("ppo_both_sides", form)
     student.expect("ppo_single_row", form)
 
@@ -366,7 +366,7 @@ def require_falls(before, after, what):
 
 @points(2, question="one_update")
 def test_it_runs(student):
-    """All your functions work together: one collection and one update, with vanilla and with PPO loss."""
+    """All your functions work together in one collection and one update, with the vanilla loss and with the PPO loss."""
     for name in ("update_vanilla", "update_ppo"):
         case = student.case(name)
         facts = student.call(case.driver, **case.inputs)
@@ -375,7 +375,7 @@ def test_it_runs(student):
 
 @points(2, question="one_update")
 def test_it_moves_both_networks(student):
-    """The update changes every parameter of both networks; with critic_loss_multiplier 0, only the policy's."""
+    """The update changes every parameter of both networks, but only the policy if critic_loss_multiplier is 0."""
     student.expect("update_vanilla", only("did not move"))
     student.expect("update_without_critic_loss", only("did not move"))
 
@@ -419,11 +419,11 @@ def learns(student, kit, **setting):
 
 @points(1, question="learning_vanilla")
 def test_learns_with_the_vanilla_loss(student, kit):
-    """At most 640 rollouts of three steps on a line of three cells teach the policy to end on its target."""
+    """Within 640 rollouts of three steps on a line of three cells, the policy learns to reach its target."""
     learns(student, kit, loss="get_vanilla_policy_gradient_loss", rollouts=640, epochs=1)
 
 
 @points(1, question="learning_ppo")
 def test_learns_with_ppo(student, kit):
-    """At most 320 such rollouts, each used four times, teach the policy to end on its target."""
+    """Within 320 rollouts of three steps on a line of three cells (four epochs each), the policy learns to reach its target."""
     learns(student, kit, loss="get_PPO_policy_gradient_loss", rollouts=320, epochs=4)

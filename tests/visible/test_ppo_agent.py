@@ -14,7 +14,7 @@ SAYS = (f"what it says of {OWN}",)
 
 @points(1, question="GeneralizedAdvantageEstimator.length")
 def test_an_advantage_for_each_reward(student):
-    """Each reward has an advantage, which grows by 1 with its reward, also in the last step."""
+    """There is an advantage for each reward; if a reward grows by 1, so does the advantage of its step."""
     names = ("number of advantages", "growth of the advantage of each step, when the reward of the step grows by 1")
     student.expect("six_steps", only(*names))
     student.expect("one_step", only(*names))
@@ -30,7 +30,7 @@ def test_form_of_advantages(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.bootstrap")
 def test_episode_goes_on(student):
-    """After a step, the value of its own next state counts, not that of the next row."""
+    """The value after a step is the value of its own next state, not of the next row."""
     student.expect("goes_on", only("advantage of the last step"))
     student.expect("another_episode_in_the_next_row", only("advantages of truncated steps that depend on the next row"))
     student.expect("time_is_up_twice", only("all truncated steps are alike, also in the last row"))
@@ -45,13 +45,13 @@ def test_nothing_else_given(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_episode_comes_to_an_end(student):
-    """After a last step that terminated the episode, no value counts."""
+    """If the last step terminated the episode, no value counts after it."""
     student.expect("comes_to_an_end", only("advantages up to the last end"))
 
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_terminated_inside(student):
-    """At a terminated step inside the rows, V and A of the next row are both cut, also if it is truncated as well."""
+    """At a terminated step inside the rows, V and A of the next row are both cut, even if the step is also truncated."""
     student.expect("terminated_inside", only("advantages up to the last end"))
     student.expect("both_ends_at_one_step", only("advantages up to the last end"))
 
@@ -64,7 +64,7 @@ def test_truncated_inside(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_gamma_and_lambda_of_zero_and_one(student):
-    """γ and λ may be 0 or 1, and only one kind of end may be given."""
+    """γ and λ may be 0 or 1, and the caller may pass only `terminated`, or only `truncated`."""
     for case in ("gamma_of_zero", "lambda_of_zero", "gamma_of_one", "lambda_of_one"):
         student.expect(case, only("advantages up to the last end"))
 
@@ -91,13 +91,13 @@ def test_finds_the_draft(student):
 
 @points(1, question="test_advantages")
 def test_passes_every_form(student):
-    """Your test accepts a list, a tensor, single precision, and V of the next row of `state`; it rejects the draft."""
+    """Your test rejects the draft; it accepts estimators that return lists, tensors or float32, or use the next row."""
     tried(student, "the draft", *FORMS)
 
 
 @points(1, question="test_advantages")
 def test_finds_what_is_wrong_at_the_last_step(student):
-    """Your test rejects your estimator without its last advantage, or with V(s_0) at the end."""
+    """Your test rejects your estimator if its last advantage is missing, or if it uses V(s_0) at the end."""
     names = ("your estimator without its last advantage", "your estimator with V(s_0) after the last step")
     tried(student, *names)
 
@@ -152,7 +152,7 @@ def test_samples_scatter(student):
 
 @points(1, question="IndependentGaussianProcess.sample")
 def test_form_of_samples(student):
-    """Samples are a float32 tensor like μ, without a gradient, from the given generator."""
+    """Samples are a float32 tensor with the shape of μ, without a gradient, drawn with the given generator."""
     names = (
         "shape of the actions",
         "the samples are",
@@ -171,14 +171,14 @@ def spread(facts):
 
 @points(1, question="IndependentGaussianProcess.get_dist")
 def test_density(student):
-    """The log-density is the sum over the dimensions; in the example, -6.1296 and -4.9586."""
+    """The log-density is the sum over the dimensions; the example gives -6.1296 and -4.9586."""
     student.expect("seeds_example", only("log-density"))
     student.expect("three_dimensions", only("log-density"))
 
 
 @points(1, question="IndependentGaussianProcess.get_dist")
 def test_form_of_the_density(student):
-    """One number per row, float32 [B, 1], also for B = 1; the arguments are not modified."""
+    """The log-density is float32 [B, 1], one number per row, even for B = 1; the arguments are not modified."""
     for case in ("three_dimensions", "density_of_one_row"):
         student.expect(case, only("shape", "precision", "changed by the call"))
 
@@ -191,7 +191,7 @@ def test_gradients_of_the_density(student):
 
 @points(1, question="IndependentGaussianProcess.get_dist")
 def test_near_and_far(student):
-    """Gradients are finite at the mean, and where the density is 0 in floats."""
+    """Log-density and gradients are right and finite at the mean, and where the density underflows to 0."""
     for case in ("at_the_mean", "improbable_actions"):
         student.expect(case, only("log-density", "gradient for mu", "gradient for log_sigma"))
 
@@ -205,7 +205,7 @@ def test_entropy(student):
 
 @points(1, question="IndependentGaussianProcess.entropy")
 def test_form_of_the_entropy(student):
-    """One number per row, float32 [B, 1], also for B = 1; the arguments are not modified."""
+    """The entropy is float32 [B, 1], one number per row, even for B = 1; the arguments are not modified."""
     for case in ("entropy_of_three_dimensions", "entropy_of_one_row"):
         student.expect(case, only("shape", "precision", "changed by the call"))
 
@@ -224,7 +224,7 @@ def no_gradient_for_mu(facts):
 
 @points(1, question="Actor")
 def test_actor(student):
-    """Three hidden layers of 16 units with ReLU; log_sigma is a parameter, initially 0."""
+    """The actor has three hidden layers of 16 units with ReLU; log_sigma is a parameter, initially 0."""
     student.expect("actor_of_two_actions", only(*LAYERS, "another actor begins with other weights"))
     student.expect("actor_of_two_actions", only(*LOG_SIGMA))
     student.expect("actor_of_two_observations", only(*LAYERS))
@@ -232,14 +232,14 @@ def test_actor(student):
 
 @points(1, question="Actor")
 def test_form_of_the_actor(student):
-    """It returns mu and log_sigma, float32 [B, n], also for B = 1; states are not modified."""
+    """The actor returns mu and log_sigma, float32 [B, n], even for B = 1; states are not modified."""
     names = ("shape of mu", "shape of log_sigma", "precision of both", "shapes for one state", "changed by the call")
     student.expect("actor_of_two_actions", only(*names))
 
 
 @points(1, question="Critic")
 def test_critic_layers(student):
-    """Three hidden layers of 16 units with ReLU, none of them shared with the actor."""
+    """The critic has three hidden layers of 16 units with ReLU, and shares none of them with the actor."""
     names = ("it shares parameters with an actor", "another critic begins with other weights")
     student.expect("critic_of_three_numbers", only(*LAYERS, *names))
     student.expect("critic_of_two_observations", only(*LAYERS))
@@ -247,7 +247,7 @@ def test_critic_layers(student):
 
 @points(1, question="Critic")
 def test_form_of_the_critic(student):
-    """One value per state, a float32 tensor [B, 1], also for B = 1; states are not modified."""
+    """The critic returns one value per state, float32 [B, 1], even for B = 1; states are not modified."""
     student.expect("critic_of_three_numbers", only("shape", "precision", "shape for one state", "changed by the call"))
 
 
@@ -256,7 +256,7 @@ def test_form_of_the_critic(student):
 
 @points(1, question="EpisodeMemory.get_recent_state")
 def test_newest_observations(student):
-    """The latest observations, the newest one last; for w = 1, the observation alone."""
+    """A state contains the latest observations, with the newest last; for w = 1, it is the observation alone."""
     student.expect("windows_of_three", latest_of("states of episode 1", 2))
     student.expect("windows_of_one", only("window_length", "states of episode 1", "states of episode 2"))
 
@@ -269,7 +269,7 @@ def test_before_the_first_observation(student):
 
 @points(1, question="EpisodeMemory.get_recent_state")
 def test_form_of_a_state(student):
-    """A state is a list of arrays, each float32 [obs_dim], also the zeros."""
+    """A state is a list of float32 arrays [obs_dim], including the zeros."""
     student.expect("windows_of_three", only("a state is"))
 
 
@@ -283,7 +283,7 @@ def latest_of(name, first):
 
 @points(1, question="PPOAgent.forward")
 def test_actions(student):
-    """Each environment gets its own sample of the process, for its own state."""
+    """Each environment gets its own action, which the process samples for its own state."""
     for case, count in (
         ("acts_in_one_environment", 3),
         ("acts_in_four_environments", 3),
@@ -301,14 +301,14 @@ def test_no_exploration_in_a_test(student):
 
 @points(1, question="PPOAgent.forward")
 def test_what_is_kept(student):
-    """`recent` holds copies of the observations, the states, actions, and log-probabilities."""
+    """`recent` holds copies of the observations, and the states, actions and log-probabilities."""
     for case in ("acts_in_four_environments", "acts_in_a_state_of_three_observations", "acts_without_exploring"):
         student.expect(case, only(*in_calls(KEPT, 3), "what was kept is changed by a later call"))
 
 
 @points(1, question="PPOAgent.forward")
 def test_form_of_actions(student):
-    """An action is float32, [n] or [num_envs, n]; `recent` has a row per environment."""
+    """An action is float32, [n] or [num_envs, n]; `recent` has one row per environment."""
     names = ("form of the action", "form of what is kept", "what is kept would let a gradient through")
     for case, count in (
         ("acts_in_one_environment", 3),
@@ -321,28 +321,28 @@ def test_form_of_actions(student):
 
 @points(1, question="PPOAgent.backward")
 def test_steps_are_kept(student):
-    """Each call appends a step with its own observation and state; the extra call appends none."""
+    """Each call appends a step with its own observation and state; the extra call appends nothing."""
     names = ("steps in each memory, after each call", "each step has its own observation and state")
     student.expect("one_environment", only(*names))
 
 
 @points(1, question="PPOAgent.backward")
 def test_episodes_are_finished(student):
-    """In the extra call the whole episode is finished, however it ended, with the last observation."""
+    """The extra call finishes the whole episode, however it ended, with the last observation in the final state."""
     for case in ("one_environment", "terminated_as_time_ran_out"):
         student.expect(case, only("finished episodes"))
 
 
 @points(1, question="PPOAgent.backward")
 def test_updates(student):
-    """With N episodes or more, there is one update; its result is returned, none are kept."""
+    """With N episodes or more, there is one update; its result is returned, and the episodes are discarded."""
     for case in ("updates_after_two_episodes", "two_environments_that_end_at_once"):
         student.expect(case, only("updates", "returned, by call", "episodes that wait, after each call"))
 
 
 @points(1, question="PPOAgent.backward")
 def test_several_environments(student):
-    """Every environment has its own memory and its own ends."""
+    """Every environment has its own memory, and its episodes end independently."""
     names = ("steps in each memory, after each call", "each step has its own observation and state")
     student.expect("three_environments", only(*names, "finished episodes"))
 
@@ -356,7 +356,7 @@ def test_nothing_learned_in_a_test(student):
 
 @points(1, question="PPOAgent.backward")
 def test_form_of_steps(student):
-    """NumPy numbers, bools and arrays work; `backward` returns a dictionary."""
+    """`backward` accepts NumPy numbers, bools and arrays, and returns a dictionary."""
     for case in ("one_environment_of_numpy", "two_environments_of_arrays"):
         student.expect(case, only("returned, and kept of a step"))
 
@@ -370,20 +370,20 @@ def test_rows_of_an_episode(student):
 
 @points(1, question="PPOAgent.finish_episode")
 def test_advantages_of_an_episode_that_terminated(student):
-    """After the last step of an episode that terminated, no value counts."""
+    """If an episode terminated, no value counts after its last step."""
     student.expect("episode_that_terminated", only("advantage"))
 
 
 @points(1, question="PPOAgent.finish_episode")
 def test_advantages_of_an_episode_that_was_truncated(student):
-    """After a truncated episode, the value of the final state counts."""
+    """If an episode was truncated, the value of the final state counts after its last step."""
     for case in ("episode_that_was_truncated", "single_step_that_was_truncated"):
         student.expect(case, only("advantage"))
 
 
 @points(1, question="PPOAgent.finish_episode")
 def test_form_of_an_episode(student):
-    """Five float32 tensors with a row per step, of the documented shapes, without a gradient."""
+    """The result has five float32 tensors of the documented shapes, with a row per step and without a gradient."""
     forms = [f"form of {name}" for name in (*ROWS, "advantage", "value_target")]
     for case in ("episode_that_terminated", "single_step_that_was_truncated"):
         student.expect(case, only("keys", *forms, "with a gradient"))
@@ -391,7 +391,7 @@ def test_form_of_an_episode(student):
 
 @points(1, question="PPOAgent.policy_loss")
 def test_first_step(student):
-    """The first step makes actions with A > 0 more likely, also where the density is tiny."""
+    """The first step makes actions with A > 0 more likely, even where the density is tiny."""
     names = ("loss", "gradient for the means", "gradient for the log_sigma", "other parameters have a gradient")
     student.expect("at_the_first_step", only(*names))
     student.expect("actions_far_away", only(*names), rtol=1e-3, atol=1e-4)  # logarithms of -200, in single precision
@@ -406,13 +406,13 @@ def test_clipped_objective(student):
 
 @points(1, question="PPOAgent.policy_loss")
 def test_where_the_gradient_ends(student):
-    """Outside the clip range the gradient is 0 in the direction of A, not in the other."""
+    """Outside the clip range, the gradient is 0 only where the ratio has moved in the direction that A asks for."""
     student.expect("ratios_on_both_sides", only("gradient for the means", "gradient for the log_sigma"))
 
 
 @points(1, question="PPOAgent.policy_loss")
 def test_entropy_bonus(student):
-    """More entropy makes the loss smaller, by the weight entropy_coef, for any number of rows."""
+    """The loss contains minus entropy_coef times the mean entropy, for any number of rows."""
     for case in ("with_an_entropy_bonus", "a_batch_of_one_row"):
         student.expect(case, only("loss", "gradient for the log_sigma"))
 
@@ -440,7 +440,7 @@ def test_form_of_the_value_loss(student):
 
 @points(1, question="PPOAgent.update")
 def test_minibatches(student):
-    """Every epoch uses each row once, in shuffled minibatches, the same for both losses."""
+    """Every epoch uses each row once, in shuffled minibatches; both losses get the same minibatches."""
     student.expect("two_updates", rows_once([16, 16], 4, any_order=True))
     student.expect("two_updates", shuffled([16, 16], 4))
     student.expect("two_updates", aligned("action", "log_prob", "value_target"))
@@ -449,7 +449,7 @@ def test_minibatches(student):
 
 @points(1, question="PPOAgent.update")
 def test_normalized_advantages(student):
-    """The advantages of all rows are normalized together, once; they may all be equal."""
+    """The advantages of all rows are normalized once, all together, even if they are all equal."""
     student.expect("two_updates", aligned("advantage"), also=other_deviation(16))
     student.expect("equal_advantages", aligned("advantage"))
     student.expect("minibatches_of_one_row", aligned("advantage"), also=other_deviation(5))
@@ -457,14 +457,14 @@ def test_normalized_advantages(student):
 
 @points(1, question="PPOAgent.update")
 def test_steps_of_the_optimizer(student):
-    """Each minibatch makes one optimizer step on its own losses; the mean losses are returned."""
+    """The optimizer takes one step per minibatch, on the losses of this minibatch; the mean losses are returned."""
     student.expect("two_updates", row_gradients)
     student.expect("two_updates", mean_losses)
 
 
 @points(1, question="PPOAgent.update")
 def test_form_of_an_update(student):
-    """It returns {"policy_loss": ..., "value_loss": ...} as floats and keeps the learning rate."""
+    """`update` returns {"policy_loss": ..., "value_loss": ...} as floats and does not change the learning rate."""
     student.expect("two_updates", only("returned are", "the learning rate is as it was"))
 
 
@@ -510,7 +510,7 @@ def test_values_improve(student):
 
 @points(1, question="learning")
 def test_learns(student, kit):
-    """With eight tiny environments, your agent learns in 400 steps to push a point to the origin; two tries."""
+    """With eight environments, your agent learns in 400 steps to push a point to the origin; at most two seeds are tried."""
     seeds, returns = student.seeds(2), []
     for seed in seeds:
         facts = student.call("learn", steps=400, seed=seed, num_envs=8)

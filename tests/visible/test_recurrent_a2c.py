@@ -32,7 +32,7 @@ CONNECTED = only("a gradient can go into h and c before each column", "what the 
 
 @points(1, question="forward")
 def test_what_is_returned(student):
-    """forward returns the memory (h, c), logits, and one state value per game, all float32, also for one game."""
+    """forward returns the memory (h, c), logits, and one state value per game, all float32, even for a single game."""
     student.expect("network_five_games", form_of_a_step)
     student.expect("network_single_game", form_of_a_step)
 
@@ -61,7 +61,7 @@ def test_heads(student):
 
 @points(1, question="forward")
 def test_gradients_of_a_step(student):
-    """Gradients flow from each result through the memory to all layers before it; the inputs are unchanged."""
+    """Gradients flow from each result through the memory to all layers before it; the inputs are not modified."""
     names = (f"a gradient goes from {name} to" for name in ("new h", "new c", "logits", "state_value"))
     student.expect("network_five_games", only(*names, "changed by the call"))
 
@@ -71,7 +71,7 @@ def test_gradients_of_a_step(student):
 
 @points(1, question="train_on_rollout.memory")
 def test_given_memory_is_left_alone(student):
-    """`prev_memory_states` is unchanged."""
+    """The function does not modify `prev_memory_states`."""
     student.expect("going_alone", only("prev_memory_states were changed in place"))
     student.expect("going_past_ends_at_both_sides", only("prev_memory_states were changed in place"))
 
@@ -84,7 +84,7 @@ def test_every_column(student):
 
 @points(2, question="train_on_rollout.memory")
 def test_memory_is_passed_on(student):
-    """The first column gets the memory from before the rollout, every other the memory after the column before it."""
+    """The first column gets the memory from before the rollout; each later column gets the previous column's memory."""
     student.expect("going_without_ends", HEARD)
 
 
@@ -97,7 +97,7 @@ def test_gradient_through_time(student):
 
 @points(2, question="train_on_rollout.memory")
 def test_memory_after_an_end(student):
-    """At the first frame of a new game, the memory is empty; other games keep theirs."""
+    """At the first frame of a new game, the memory is empty; other games keep their memory."""
     student.expect("going_past_an_end", HEARD)
     student.expect("going_past_ends_at_both_sides", HEARD)
 
@@ -113,13 +113,13 @@ def test_one_game(student):
 
 @points(2, question="train_on_rollout.policy")
 def test_policy_by_hand(student):
-    """Rewards 1, 4, 2, values 1, 2, 0, 0 and γ = ½ give the advantages 2.5, 3, 2, for actions of probability ½."""
+    """Rewards 1, 4, 2, values 1, 2, 0, 0 and γ = ½ give the advantages 2.5, 3, 2, for actions with probability ½."""
     student.expect("losses_by_hand", only(POLICY))
 
 
 @points(1, question="train_on_rollout.policy")
 def test_policy_gradient(student):
-    """-J is a mean over games and columns; each action is weighted with the advantage of its own game."""
+    """-J is a mean over games and columns; each action is weighted by the advantage of its own game."""
     student.expect("losses_without_ends", only(POLICY))
 
 
@@ -138,7 +138,7 @@ def test_advantage_is_constant(student):
 
 @points(2, question="train_on_rollout.policy")
 def test_logits_far_apart(student):
-    """The probability of an action may be as small as e^-200: the gradient of its log π is finite and right."""
+    """Even if the probability of an action is as small as e^-200, the gradient of log π is finite and right."""
     student.expect("logits_far_apart", only(POLICY), also=not_known)
 
 
@@ -173,31 +173,31 @@ def test_last_target(student):
 
 @points(1, question="train_on_rollout.ends")
 def test_mask_of_numbers(student):
-    """A mask of 0 and 1, as in the course, gives the same as a mask of booleans."""
+    """A mask of 0 and 1, as in the course, gives the same result as a mask of booleans."""
     student.expect("masks_of_two_kinds")
 
 
 @points(2, question="train_on_rollout.ends")
 def test_return_ends_with_the_game(student):
-    """A return contains no reward and no value of the next game; other games are not cut."""
+    """A return contains no reward and no value from the next game; the returns of other games are not cut."""
     student.expect("losses_past_an_end", ends_of("policy", BEFORE, OTHERS, AFTER))
 
 
 @points(1, question="train_on_rollout.ends")
 def test_nothing_played(student):
-    """The action of a dead tick is not trained on and counts as 0 in the mean; other actions are."""
+    """The action of a dead tick is not trained on and counts as 0 in the mean; all other actions are trained on."""
     student.expect("losses_past_an_end", ends_of("policy", NOT_PLAYED, MEAN, QUIET))
 
 
 @points(1, question="train_on_rollout.ends")
 def test_value_at_an_end(student):
-    """The target after the last reward of a game contains no next value."""
+    """If a reward is the last of its game, the target of the value loss contains no next value."""
     student.expect("losses_past_an_end", ends_of("value"))
 
 
 @points(1, question="train_on_rollout.ends")
 def test_end_in_the_last_column(student):
-    """If a game ends in the last column, nothing is bootstrapped from its last frame."""
+    """If a game ends in the last column, neither returns nor targets use the value of its last frame."""
     student.expect("losses_end_at_the_end")
 
 
@@ -220,13 +220,13 @@ def test_entropy_of_a_certain_policy(student):
 
 @points(2, question="train_on_rollout.step")
 def test_one_step(student):
-    """Each call makes one step of `opt`, with the gradient of only its own loss."""
+    """Each call takes one step of `opt`, using the gradient of only its own loss."""
     student.expect("two_updates", steps_by_their_loss)
 
 
 @points(1, question="train_on_rollout.step")
 def test_loss_is_returned(student):
-    """The loss of this call is returned, as a NumPy number, not as a tensor."""
+    """The function returns the loss of this call as a NumPy number, not as a tensor."""
     student.expect("two_updates", only("what is returned", "the loss is that of this call alone"))
 
 
@@ -241,7 +241,7 @@ def test_rollout_is_left_alone(student):
 
 @points(3, question="one_update")
 def test_update_runs(student):
-    """Your train_on_rollout trains your own SimpleRecurrentAgent on a rollout and makes one step."""
+    """Your train_on_rollout trains your own SimpleRecurrentAgent on a rollout and takes one step."""
     steps = updated(student)["steps of opt"]
     assert steps == 1, f"your train_on_rollout: expected 1 step of opt, found {steps}"
 
@@ -256,7 +256,7 @@ def test_update_moves_all(student):
 
 @points(2, question="one_update")
 def test_loss_of_an_update(student):
-    """The returned loss is that of the rollout, by the formula of the docstring and your agent's outputs."""
+    """The returned loss follows from the rollout and your agent's outputs by the formula in the docstring."""
     facts = updated(student)
     loss, forms = facts["loss that was returned"], facts["loss before"]
     assert nearest(loss, forms) is not None, f"your train_on_rollout: expected the loss {forms[0]:.4f}, found {loss}"
@@ -264,7 +264,7 @@ def test_loss_of_an_update(student):
 
 @points(2, question="one_update")
 def test_update_lowers_the_loss(student):
-    """After the step, the loss of the same rollout, with the same advantages and targets, is lower."""
+    """After the step, the loss on the rollout, with unchanged advantages and targets, is lower."""
     facts = updated(student)
     form = nearest(facts["loss that was returned"], facts["loss before"]) or 0
     before, after = facts["loss before"][form], facts["loss after"][form]
@@ -290,13 +290,13 @@ def nearest(loss, forms):
 
 @points(1, question="learning")
 def test_learns_cue(student, kit):
-    """In at most 12 updates on games of two steps, an agent with a small memory learns to act on what it saw first."""
+    """Within 12 updates on games of two steps, an agent with a small memory learns to act on its first observation."""
     reaches(0.6, student, kit, task="cue", updates=12)
 
 
 @points(1, question="learning")
 def test_learns_metronome(student, kit):
-    """In at most 30 updates on games of one to three steps, an agent with a small memory learns to beat in the third."""
+    """Within 30 updates on games of one to three steps, a small agent learns to choose action 1 only in the third step."""
     reaches(0.1, student, kit, task="metronome", updates=30)
 
 
