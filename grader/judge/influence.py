@@ -25,12 +25,13 @@ NOISE = 0.002  # of the largest number of an output: what rounding may look like
 NONE = 0.1  # of what is weak: above this there may be an influence, and in between nobody can tell
 NEVER = 1e-4  # of the strongest influence: below this there is never any; a square at its least has a little
 STILL = 0.01  # of the largest movement of an output: an input that moves it less has no direction that others could share
+ENOUGH_ROWS = 3  # of which equal influences say something
 CLOSE = 0.03  # two influences agree to within this share: float32 leaves two digits of a difference
 TOLD, TOLD_PART = 0.01, 0.005  # a factor has a name if it is this close to it; half of an input, say, must be closer
 PARALLEL = 0.1  # of how far an output moves: if it leaves the right direction further than this, no factor says how strongly
 SMALL = 10  # whole numbers up to this one, and parts by them, say something as they are
 
-VAGUE = "strongly than it should?"  # how a question ends that gives only a direction
+NAMELESS = (", everywhere?", ", unlike other rows?")  # how a question ends about a factor that nothing in the case explains
 
 Influences = dict[str, dict[str, np.ndarray]]
 """By input and output: what a unit of each row of the input adds to each number of the output, [output, input]."""
@@ -181,6 +182,8 @@ class _Pair:
         both = self._list(there)
         if not both or any(aside[row] > PARALLEL * abs(got[target, row]) for target, row in both):
             return None
+        if not self.shape and len(both) >= ENOUGH_ROWS and _are_equal(got[0]) and not _are_equal(expected[0]):
+            return f"Why does each row of {self.source} move {self.target} equally?"
         return self._ask_strength(both, [float(got[pair] / expected[pair]) for pair in both])
 
     def _list(self, where: np.ndarray) -> list[tuple[int, int]]:
@@ -235,14 +238,15 @@ class _Pair:
         if all(abs(ratio - middle) <= CLOSE * abs(middle) for ratio in ratios):
             if abs(middle + 1) <= CLOSE:
                 return f"Why does {self.target} fall where {self.source} should make it grow, and the other way round?"
-            return self._ask(self.source, self.target, middle)
+            return self._ask(self.source, self.target, middle, NAMELESS[0])
         for lag, ratio in self._ratios_by_lag(pairs, ratios).items():
             if abs(ratio - 1) > CLOSE:
-                return self._ask(self._at_lag(lag), self._at_t(), ratio)
+                return self._ask(self._at_lag(lag), self._at_t(), ratio, NAMELESS[0])
         (target, row), ratio = wrong[0]
         same = sum(abs(other - ratio) <= CLOSE * abs(ratio) for _, other in wrong)
-        # The factor of one row among others with factors of their own is made of this row's numbers.
-        return self._ask(self._row(row), self._number(target), ratio, named=same > 1 or len(wrong) == 1)
+        if same == 1 < len(wrong) and ratio > 0:
+            return None  # the factor of one row among others with factors of their own is made of this row's numbers
+        return self._ask(self._row(row), self._number(target), ratio, NAMELESS[1])
 
     def _ratios_by_lag(self, pairs: Sequence[tuple[int, int]], ratios: Sequence[float]) -> dict[int, float]:
         """Return by lag how strong the influence is, nothing if that does not depend on the lag alone."""
@@ -258,13 +262,13 @@ class _Pair:
                 return {}
         return middle
 
-    def _ask(self, source: str, target: str, ratio: float, named: bool = True) -> str:
-        """Ask why one moves the other by a wrong factor; a factor that has no name would only confuse."""
-        if named and (name := self._name_factor(ratio)) is not None:
+    def _ask(self, source: str, target: str, ratio: float, nameless: str) -> str:
+        """Ask why one moves the other by a wrong factor."""
+        if (name := self._name_factor(ratio)) is not None:
             return f"Why does {source} move {target} {format_times(ratio)}{name} as strongly as it should?"
         if ratio < 0:
             return f"Why does {source} move {target} in the wrong direction?"
-        return f"Why does {source} move {target} {'more' if ratio > 1 else 'less'} {VAGUE}"
+        return f"Why does {source} move {target} {format_times(ratio)} as strongly as it should{nameless}"
 
     def _name_factor(self, ratio: float) -> str | None:
         """Return a remark on what a factor is: None without a name, "" for two names, or for a whole number or part."""
@@ -334,6 +338,10 @@ def _as_one(expected: np.ndarray, got: np.ndarray) -> tuple[np.ndarray, np.ndarr
     along = (unit * got).sum(axis=0)
     moves = np.where(size > STILL * size.max(), along, np.linalg.norm(got, axis=0))
     return size[None], moves[None], np.linalg.norm(got - unit * along, axis=0)
+
+
+def _are_equal(numbers: np.ndarray) -> bool:
+    return bool(np.ptp(numbers) <= CLOSE * np.abs(numbers).min())
 
 
 def _index(place: Sequence[Any]) -> str:

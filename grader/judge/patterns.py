@@ -12,7 +12,7 @@ from grader.assignment import Question
 from grader.judge.compare import difference
 from grader.judge.evidence import Evidence, WrongAnswerEvidence
 from grader.judge.failure import CheckFailed, CheckNotRun
-from grader.judge.influence import VAGUE, explain_influences, list_outputs, measure_influences
+from grader.judge.influence import NAMELESS, explain_influences, list_outputs, measure_influences
 from grader.judge.relations import BENDING, CUT, LOOSE, STRICT, Relation, explain_relation
 from grader.judge.student import LastCall, RunContext
 from grader.judge.wrong_places import explain_marked_rows, explain_position
@@ -53,17 +53,17 @@ def _find_pattern(
     marked = _find_marked_rows(wrong)
     if related := _find_relation(wrong, STRICT) or (None if marked else _find_relation(wrong, CUT)):
         return related
-    vague = None
+    nameless = None
     for check, evidence, tried in wrong:
         if submission and tried and tried.case and tried.case.influences:
             if _is_only_about_names(evidence):
                 break
             if said := _explain_dependence(tried, evidence, _Probe(shared, submission, question, tried)):
-                if not said.endswith(VAGUE):
+                if not said.endswith(NAMELESS):
                     return check, said
-                vague = check, said
+                nameless = check, said
             break
-    return marked or _find_relation(wrong, BENDING) or _find_relation(wrong, LOOSE) or vague or _find_place(wrong)
+    return marked or _find_relation(wrong, BENDING) or _find_relation(wrong, LOOSE) or nameless or _find_place(wrong)
 
 
 def _find_relation(

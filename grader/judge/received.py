@@ -87,7 +87,7 @@ def describe_call(case: Case, question: Question, received: ReceivedCall | None)
     if not lines:
         did = "was called without arguments"
     elif received.times > 1:
-        did = f"was called {received.times:,} times; in the last call it received"
+        did = f"was called {received.times:,} times; in the last call, which may be right, it received"
     else:
         did = "received"
     rest = [line for name, line in zip(case.inputs, inputs, strict=True) if not received.whole and not received.shows(name)]
