@@ -434,10 +434,10 @@ plt.show()
 # missing discount, and $V(s_0) = V(s_T)$ hides the wrap-around of `np.roll`.
 #
 # The cell runs your test on the draft, on estimators with one fault each, and on three correct
-# estimators. It prints *fails* if your test raised an AssertionError, and *passes* if not. (Most of
-# the faulty estimators call yours with wrong arguments.) `grade.py` tries only the faults that the
-# docstring lists. A test that rejects every estimator is as useless as one that accepts every
-# estimator.
+# estimators. It prints *fails* if your test raised an AssertionError or any other error, and *passes*
+# if not. (Most of the faulty estimators call yours with wrong arguments.) `grade.py` tries only the
+# faults that the docstring lists. A test that rejects every estimator is as useless as one that
+# accepts every estimator.
 
 # %% test
 
@@ -512,8 +512,13 @@ for name, estimator in ESTIMATORS.items():
     try:
         submitted.test_advantages(estimator)
         verdict, words = "passes", ""
-    except AssertionError as error:
-        verdict, words = "fails", str(error).partition("\n")[0][:60]
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        said = [str(error).partition("\n")[0]]
+        if not isinstance(error, AssertionError):
+            said.insert(0, type(error).__name__)
+        verdict, words = "fails", ": ".join(said)[:60]
     wanted = "passes" if name.startswith("yours") else "fails"
     print(f"{name:33}{verdict:7}{'' if verdict == wanted else '(unexpected)':18} {words}")
 
@@ -885,10 +890,10 @@ for begin, length in ((1, 6), (11, 4)):
         memory.append(
             observation, torch.zeros(3, 1), torch.zeros(1), torch.zeros(1), 0.0, False, False
         )
-print("found    first episode", states[:3], "second", states[6:8])
+print("found    first episode", states[:4], "second", states[6:8])
 print(
     "expected first episode",
-    [[0.0, 0.0, 1.0], [0.0, 1.0, 2.0], [1.0, 2.0, 3.0]],
+    [[0.0, 0.0, 1.0], [0.0, 1.0, 2.0], [1.0, 2.0, 3.0], [2.0, 3.0, 4.0]],
     "second",
     [[0.0, 0.0, 11.0], [0.0, 11.0, 12.0]],
 )
@@ -967,7 +972,9 @@ print(
 )
 print(
     rounded(
-        agent.process.get_dist((*agent.actor(states), torch.as_tensor(action))).detach().flatten()
+        agent.process.get_dist((*agent.actor(states), torch.as_tensor(action).reshape(2, 1)))
+        .detach()
+        .flatten()
     )
 )
 print("a gradient in them:", log_probs.requires_grad, "(expected False)")
@@ -1287,8 +1294,10 @@ agent.entropy_coef = 0.1
 with_entropy = agent.policy_loss(batch_of([1.0], [0.0])).item()
 agent.entropy_coef = 0.0
 print(f"only entropy, coefficient 0.1: found {with_entropy:.4f}, expected -0.2838")
+three = torch.randn(3, 1, 2)
 values = batch_of([1.0] * 3, [0.0] * 3) | {
-    "value_target": agent.critic(state).detach().flatten() + torch.tensor([1.0, -2.0, 0.0])
+    "state": three,
+    "value_target": agent.critic(three).detach().flatten() + torch.tensor([1.0, -2.0, 0.0]),
 }
 print(f"value loss: found {agent.value_loss(values).item():.4f}, expected 1.6667")
 
