@@ -182,7 +182,8 @@ class _Pair:
         both = self._list(there)
         if not both or any(aside[row] > PARALLEL * abs(got[target, row]) for target, row in both):
             return None
-        if not self.shape and len(both) >= ENOUGH_ROWS and _are_equal(got[0]) and not _are_equal(expected[0]):
+        alike = [np.ptp(moves[0]) <= CLOSE * np.abs(moves[0]).min() for moves in (got, expected)]
+        if not self.shape and len(both) >= ENOUGH_ROWS and alike == [True, False]:
             return f"Why does each row of {self.source} move {self.target} equally?"
         return self._ask_strength(both, [float(got[pair] / expected[pair]) for pair in both])
 
@@ -204,8 +205,7 @@ class _Pair:
         chosen, found = set(pairs), []
         for lag in sorted({lag for pair in of if (lag := self._lag(pair)) is not None}, key=abs):
             same = [pair for pair in of if self._lag(pair) == lag]
-            if len(same) > 1 and chosen.issuperset(same):
-                found.append(lag)
+            found += [lag] if len(same) > 1 and chosen.issuperset(same) else []
         return found
 
     def _ask_missing(self, missing: Sequence[tuple[int, int]], there: Sequence[tuple[int, int]]) -> str:
@@ -213,8 +213,7 @@ class _Pair:
             return f"Why does nothing change in {self.target} after a small change of {self.source}?"
         if lags := self._whole_lags(missing, there):
             return f"Why does {self._at_t()} not depend on {self._at_lag(lags[0])}?"
-        target, row = missing[0]
-        others = "" if self.shape else ", as it does on other rows"
+        (target, row), others = missing[0], "" if self.shape else ", as it does on other rows"
         return f"Why does {self._number(target)} not depend on {self._row(row)}{others}?"
 
     def _ask_extra(
@@ -223,8 +222,7 @@ class _Pair:
         if not there:
             return f"Why does {self.target} depend on {self.source}?"
         target, row = extra[0]
-        remark = self._remark_on_flags(target, row)
-        expected = set(map(self._lag, there))
+        remark, expected = self._remark_on_flags(target, row), set(map(self._lag, there))
         lags = [lag for lag in self._whole_lags(extra, nothing) if lag not in expected]
         if lags and not remark:
             return f"Why does {self._at_t()} depend on {self._at_lag(lags[0])}?"
@@ -243,8 +241,7 @@ class _Pair:
             if abs(ratio - 1) > CLOSE:
                 return self._ask(self._at_lag(lag), self._at_t(), ratio, NAMELESS[0])
         (target, row), ratio = wrong[0]
-        same = sum(abs(other - ratio) <= CLOSE * abs(ratio) for _, other in wrong)
-        if same == 1 < len(wrong) and ratio > 0:
+        if ratio > 0 and sum(abs(other - ratio) <= CLOSE * ratio for _, other in wrong) == 1 < len(wrong):
             return None  # the factor of one row among others with factors of their own is made of this row's numbers
         return self._ask(self._row(row), self._number(target), ratio, NAMELESS[1])
 
@@ -276,8 +273,7 @@ class _Pair:
         for value, said in ((rows, f" (there are {rows} rows)"), (1 / rows, f" (1/{rows}, and there are {rows} rows)")):
             if rows > 2 and isclose(ratio, value, rel_tol=TOLD):
                 return said if of_formula is None else ""
-        size = abs(ratio)
-        if any(isclose(size, value, rel_tol=TOLD) for number in range(2, SMALL + 1) for value in (number, 1 / number)):
+        if any(isclose(abs(ratio), value, rel_tol=TOLD) for number in range(2, SMALL + 1) for value in (number, 1 / number)):
             return ""
         return of_formula
 
@@ -338,10 +334,6 @@ def _as_one(expected: np.ndarray, got: np.ndarray) -> tuple[np.ndarray, np.ndarr
     along = (unit * got).sum(axis=0)
     moves = np.where(size > STILL * size.max(), along, np.linalg.norm(got, axis=0))
     return size[None], moves[None], np.linalg.norm(got - unit * along, axis=0)
-
-
-def _are_equal(numbers: np.ndarray) -> bool:
-    return bool(np.ptp(numbers) <= CLOSE * np.abs(numbers).min())
 
 
 def _index(place: Sequence[Any]) -> str:
