@@ -574,8 +574,10 @@ def critic(submitted, states: np.ndarray, actions: np.ndarray, init_w: float | N
         "shape for a batch of one": list(network(given[:1], chosen[:1]).shape),
         "precision": str(result.dtype).removeprefix("torch."),
     }
-    if result.ndim == 1 and not agreement(submitted, states.shape[1], actions.shape[1])[1]:
-        facts["shape"] = f"[{len(result)}], for which update_model is not made"
+    if result.ndim == 1 and not any(
+        fits(submitted, states.shape[1], actions.shape[1], own, flat=True) for own in (True, False)
+    ):
+        facts["shape"] = f"[{len(result)}], and update_model does not work with that shape"
     plainer = without_norms(network)
     watch = LinearLayers(plainer)
     facts |= shown_layers(watch, plainer(given, chosen.detach()))
@@ -736,7 +738,7 @@ class RecordingSGD(torch.optim.Optimizer):
         return loss
 
 
-class Still(gym.Env):
+class FakeEnvironment(gym.Env):
     """An environment of which only the spaces matter."""
 
     observation_space: gym.spaces.Box
@@ -856,13 +858,13 @@ def parts(submitted, obs_dim: int, act_dim: int, options: dict) -> dict:
     if "tau" in given and follows_the_other_way(submitted):
         given["tau"] = 1.0 - given["tau"]
     with fake_names(submitted, stand_ins(submitted)):
-        agent = submitted.DDPGAgent(Still(obs_dim, [-2.0] * act_dim, [2.0] * act_dim), **given)
+        agent = submitted.DDPGAgent(FakeEnvironment(obs_dim, [-2.0] * act_dim, [2.0] * act_dim), **given)
     facts: dict[str, Any] = {}
     networks = {name: getattr(agent, name) for name in ("actor", "actor_target", "critic", "critic_target")}
     values = {name: list(network.parameters()) for name, network in networks.items()}
     for name in ("actor", "critic"):
         target = f"{name}_target"
-        facts[f"{name} and {target} are made for sizes"] = [sizes_of(networks[which], name) for which in (name, target)]
+        facts[f"{name} and {target}: inputs and outputs"] = [sizes_of(networks[which], name) for which in (name, target)]
         facts[f"{target} is equal to {name}"] = all(map(torch.equal, values[name], values[target]))
         shared = {value.data_ptr() for value in values[name]} & {value.data_ptr() for value in values[target]}
         facts[f"{target} has parameters of its own"] = not shared
@@ -919,7 +921,7 @@ def actions(
     double: bool = False,
 ) -> dict:
     """Ask an agent with a known actor and known noise for an action in each state, in single or double precision."""
-    env = Still(states.shape[1], [-2.0] * samples.shape[1], [2.0] * samples.shape[1])
+    env = FakeEnvironment(states.shape[1], [-2.0] * samples.shape[1], [2.0] * samples.shape[1])
     agent = new_agent(submitted, normalized(submitted, env), initial_random_steps=initial_random_steps)
     agent.noise.samples, agent.total_step, agent.is_test = samples, total_step, is_test
     resets = len(agent.noise.resets)
@@ -949,7 +951,7 @@ def random_actions(
     submitted, low: list[float], high: list[float], total_step: int, initial_random_steps: int, count: int
 ) -> dict:
     """Ask an agent for many actions of its first, random steps; report how they are distributed."""
-    env = Still(3, low, high)
+    env = FakeEnvironment(3, low, high)
     env.action_space.seed(np.random.randint(2**31))
     agent = new_agent(submitted, normalized(submitted, env), initial_random_steps=initial_random_steps)
     # Noise may be added to random actions as well; it is small.
@@ -976,7 +978,7 @@ def random_actions(
     }
 
 
-class Recorded(gym.Env):
+class RecordedEnvironment(gym.Env):
     """An environment that plays recorded episodes, one after another, and notes what happens to it.
 
     Args:
@@ -1035,7 +1037,7 @@ def steps(
     is_test: bool = False,
 ) -> dict:
     """Do recorded actions by `step`; report what it returned and what was stored."""
-    env = Recorded(observations, rewards, ends, actions[0].shape[1], bound=2.0)
+    env = RecordedEnvironment(observations, rewards, ends, actions[0].shape[1], bound=2.0)
     agent = new_agent(submitted, env)
     agent.is_test, agent.total_step = is_test, 7
     counted = 0  # which is for train to do
@@ -1122,7 +1124,7 @@ def fits(submitted, obs_dim: int, act_dim: int, own: bool, flat: bool) -> bool:
     rows = {name: np.array(values) if name == "done" else values / np.abs(values).max() for name, values in rows.items()}
     rows["done"][:], rows["next_obs"][2:] = [False, True, False, True], 0.5  # the last two differ in what comes after them
     with quietly():
-        agent = new_agent(submitted, Still(obs_dim, [-1.0] * act_dim, [1.0] * act_dim), flat, gamma=0.9)
+        agent = new_agent(submitted, FakeEnvironment(obs_dim, [-1.0] * act_dim, [1.0] * act_dim), flat, gamma=0.9)
         agent._target_soft_update = lambda *told, **named: None
 
         def gradient(*which: int) -> np.ndarray:
@@ -1327,7 +1329,7 @@ def updated(
     """
     size, act_dim = len(rows["rews"]), rows["acts"].shape[1]
     own, flat = agreement(submitted, rows["obs"].shape[1], act_dim)
-    env = Still(rows["obs"].shape[1], [-1.0] * act_dim, [1.0] * act_dim)
+    env = FakeEnvironment(rows["obs"].shape[1], [-1.0] * act_dim, [1.0] * act_dim)
     agent = new_agent(submitted, env, flat, gamma=options.get("gamma"), tau=TAU)
     agent.memory, agent.batch_size = memory_with(submitted, rows, own), size
     record_steps(agent, options.get("actor_lr", 0.0), options.get("critic_lr", 0.0))
@@ -1407,7 +1409,7 @@ def untouched(submitted, obs: np.ndarray, acts: np.ndarray, rews: np.ndarray, ne
     """Call `update_model` with optimizers that move nothing, and targets that do not follow; report what has changed anyway."""
     rows = dict(zip(NAMES, (obs, next_obs, acts, rews, done), strict=True))
     own, flat = agreement(submitted, obs.shape[1], acts.shape[1])
-    agent = new_agent(submitted, Still(obs.shape[1], [-1.0] * acts.shape[1], [1.0] * acts.shape[1]), flat, tau=0.0)
+    agent = new_agent(submitted, FakeEnvironment(obs.shape[1], [-1.0] * acts.shape[1], [1.0] * acts.shape[1]), flat, tau=0.0)
     agent.memory, agent.batch_size = memory_with(submitted, rows, own), len(obs)
     agent._target_soft_update = lambda *told, **named: None
     names = ("actor", "critic", "actor_target", "critic_target")
@@ -1457,7 +1459,7 @@ def ways(first: list[np.ndarray], now: list[np.ndarray], toward: list[np.ndarray
 
 def following(submitted, obs_dim: int, act_dim: int, tau: float | None, count: int) -> dict:
     """Call `_target_soft_update`; report how far each parameter of a target went toward its network."""
-    agent = new_agent(submitted, Still(obs_dim, [-1.0] * act_dim, [1.0] * act_dim), tau=tau)
+    agent = new_agent(submitted, FakeEnvironment(obs_dim, [-1.0] * act_dim, [1.0] * act_dim), tau=tau)
     if tau is None:
         agent.tau = inspect.signature(submitted.DDPGAgent.__init__).parameters["tau"].default
     agent.total_step = 1009
@@ -1507,9 +1509,9 @@ def training(
     plotting_interval: int | None = None,
 ) -> dict:
     """Call `train` on an agent whose other methods only note that they were called, and when; another has trained before."""
-    others = Recorded([1 - array for array in observations], [array - 1 for array in rewards], ends)
+    others = RecordedEnvironment([1 - array for array in observations], [array - 1 for array in rewards], ends)
     call_beforehand(lambda: own_noise_resets(submitted, others, batch_size, initial_random_steps, num_frames))
-    env = Recorded(observations, rewards, ends)
+    env = RecordedEnvironment(observations, rewards, ends)
     agent = new_agent(submitted, env, batch_size=batch_size, initial_random_steps=initial_random_steps)
     agent.is_test = True  # an episode was played as a test before
     asked: list[list] = []
@@ -1569,10 +1571,12 @@ def training(
     }
 
 
-def own_noise_resets(submitted, recorded: Recorded, batch_size: int, initial_random_steps: int, num_frames: int) -> set[int]:
+def own_noise_resets(
+    submitted, recorded: RecordedEnvironment, batch_size: int, initial_random_steps: int, num_frames: int
+) -> set[int]:
     """Return before which steps the noise is reset when the agent's own methods are used: it may happen there."""
     observations, rewards, ends = (list(column) for column in zip(*recorded.episodes, strict=True))
-    env = Recorded(observations, rewards, ends)
+    env = RecordedEnvironment(observations, rewards, ends)
     agent = new_agent(submitted, env, batch_size=batch_size, initial_random_steps=initial_random_steps)
     agent.noise.now = lambda: len(env.actions)
     agent.update_model = lambda: (torch.tensor(0.0), torch.tensor(0.0))
@@ -1583,7 +1587,7 @@ def own_noise_resets(submitted, recorded: Recorded, batch_size: int, initial_ran
 
 def testing(submitted, observations: list[np.ndarray], rewards: list[np.ndarray], ends: list[str]) -> dict:
     """Call `test` on an agent whose other methods only note that they were called."""
-    env = Recorded(observations, rewards, ends)
+    env = RecordedEnvironment(observations, rewards, ends)
     agent = new_agent(submitted, env)
     asked: list[list] = []
 
@@ -1630,7 +1634,7 @@ def testing(submitted, observations: list[np.ndarray], rewards: list[np.ndarray]
 # Units of actions
 
 
-class Heard(Still):
+class Heard(FakeEnvironment):
     """An environment that records the actions it receives."""
 
     def step(self, action) -> tuple[np.ndarray, float, bool, bool, dict]:

@@ -92,7 +92,7 @@ def test_other_weights_of_critic(student):
 @points(1, question="DDPGAgent.networks")
 def test_other_sizes_and_options(student):
     """The agent uses the sizes and options that it is given."""
-    names = [f"{name} and {name}_target are made for sizes" for name in ("actor", "critic")]
+    names = [f"{name} and {name}_target: inputs and outputs" for name in ("actor", "critic")]
     given = (
         "gamma, tau, batch_size, initial_random_steps",
         "noise is made with θ and σ",

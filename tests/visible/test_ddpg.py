@@ -201,7 +201,7 @@ def test_small_first_values(student):
 @points(1, question="DDPGAgent.networks")
 def test_sizes(student):
     """Networks and target networks fit the environment: the critic takes state and action."""
-    names = [f"{name} and {name}_target are made for sizes" for name in ("actor", "critic")]
+    names = [f"{name} and {name}_target: inputs and outputs" for name in ("actor", "critic")]
     given = ("gamma, tau, batch_size, initial_random_steps", "total_step and is_test at first", "noise is made with θ and σ")
     student.expect("agent_by_default", only(*names, *given, "memory is made with"))
 
