@@ -351,7 +351,7 @@ class PPO:
         """Make one update on the loss of a minibatch, with the global gradient norm clipped to `max_grad_norm`."""
         # YOUR CODE HERE (about 5 lines)
         raise NotImplementedError(
-            "PPO.step: compute the loss and its gradient, clip the global gradient norm to max_grad_norm, and make one "
+            "PPO.step: compute the loss and its gradient, clip the global gradient norm to max_grad_norm, and take one "
             "optimizer step"
         )
 

@@ -108,7 +108,7 @@ class SimpleRecurrentAgent(nn.Module):
 
 
 def to_one_hot(y, n_dims=None):
-    """Return one one-hot row per integer, float32 `[number of integers in y, n_dims]`.
+    """Return a one-hot row for each integer, float32 `[number of integers in y, n_dims]`.
 
     Args:
         y: The integers.
@@ -149,7 +149,8 @@ def train_on_rollout(states, actions, rewards, is_not_done, prev_memory_states, 
     any other column. The target of the value loss may also be G_t, and the entropy may leave out
     the last column.
 
-    Grading: the first blank is checked on its own. All other checks need all four blanks.
+    Grading: the first blank of this function is checked on its own. All other checks of this
+    function need all four blanks.
 
     (Mnih et al. 2016, algorithm S3 with entropy as in section 4; *Practical RL*, week 8, which does
     not explain the mask.)
