@@ -292,7 +292,7 @@ TOML = "assignments/toy/assignment.toml"
         (VIEWS, "return {}", "return facts", set()),
         (VIEWS, "from grader", "import antigravity\nfrom grader", {"total", "spread", "both"}),
         (VISIBLE, '"three_values"', '"three_values", rtol=1.0', {"total"}),
-        (VISIBLE, '"""From -2', '"""From - 2', {"spread"}),
+        (VISIBLE, '"""From -2', '"""From - 2', set()),
         ("tests/hidden/test_toy.py", 'points(1, question="spread")', 'points(2, question="spread")', {"spread"}),
         ("tests/visible/answers/toy.json", '"answer": {"total": 3.5}', '"answer": {"total": 3.6}', {"total"}),
         ("tests/visible/answers/toy.json", '"values": [1.5,-2.0,4.0]}', '"values": [1.5,-2.0,5.0]}', {"total"}),
@@ -728,6 +728,22 @@ def test_a_mistake_that_looks_alike_decides_which_is_recognized(toy: Path) -> No
     """Catches: a record that says a mistake has its own hint, though a new one is recognized instead."""
     path = toy / "tests" / "hidden" / "mistakes" / "toy.json"
     assert fallen(toy, lambda: edit(path, '"test_default_scale":', '"test_another":')) == {"spread", "all"}
+
+
+def test_better_words_in_a_hint_need_no_trial(toy: Path) -> None:
+    """Catches: a proof again for a word, and a record of one mistake's own hint where two now have the same."""
+    evidence = sorted((toy / "tests").glob("*/mistakes/toy.json"))
+    hints = [mistake.hint for mistake in load_catalogue(AssignmentFiles(toy, "toy"), "mistakes")]
+    one, other = list(dict.fromkeys(hints))[:2]
+
+    def reword(old: str, new: str) -> None:
+        for path in (toy / "solutions" / "toy" / "mistakes.py", *evidence):
+            path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+
+    reword(one, "Which word is better here?")
+    assert tried(toy)[0] == 0
+    reword("Which word is better here?", other)
+    assert tried(toy)[0] > 0
 
 
 def test_an_edited_mistake_is_tried_alone(toy: Path) -> None:
