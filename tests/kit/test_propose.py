@@ -236,7 +236,7 @@ def test_a_case_is_proposed_for_what_is_not_told_apart(toy: Path, run: Propose) 
     told = re.findall(r"^    (.*(?: and | -> ).*)$", cases.partition("  in solutions")[0], re.MULTILINE)
     assert "total: for value in values: -> for value in values[1:]:" in told
     assert "last_value_left_out and smallest" in told
-    (name,) = re.findall(r"^(\w+)  distinguishes", cases, re.MULTILINE)
+    (name,) = re.findall(r"^(\w+)  shows a difference", cases, re.MULTILINE)
     assert f'    @case("total", question="total")\n    def {name}(rng):\n' in cases
     assert f"    def test_{name}(student):\n" in cases
     code, said = run("propose", "--accept", name)
