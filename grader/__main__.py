@@ -16,7 +16,7 @@ COMMANDS = {
     "build": "make stubs and answers from solutions/",
     "verify": "prove the suite: solution and alternatives 100 %%, stub 0 %%, mistakes caught",
     "catalogue": "add a wrong submission to the mistakes that are recognized",
-    "propose": "propose mistakes, what checks are for, and cases; each is accepted by name",
+    "propose": "propose mistakes, entries of catches.toml, and cases; you accept each by name",
     "grade": "grade submissions",
     "new": "create a small assignment that is already proven, to build on",
     "remove": "delete all files of an assignment",

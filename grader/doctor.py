@@ -100,6 +100,7 @@ def _layers(isolation: Isolation) -> Iterator[tuple[str, bool | None]]:
 
 def _run_early(sandbox: Sandbox, student: Path) -> tuple[str, bool | None]:
     """Put hostile files into the folder of submissions while the server (at `basic`, the worker) imports libraries."""
+    tries = "run code outside the sandbox, before confinement"
     wire = Tripwire([student.parent, sandbox.home])
     paths = [student / f"{name}.py" for name in ("submitted", *BY_CHANCE)]
     for path in paths:
@@ -109,18 +110,13 @@ def _run_early(sandbox: Sandbox, student: Path) -> tuple[str, bool | None]:
         module = wire.find_mark()
         reply = sandbox.load(student / "submitted.py")
     except SandboxFault as error:
-        return f"run before it is confined: the grader itself failed: {error}", False
+        return f"{tries}: the grader itself failed: {error}", False
     for path in paths:
         path.unlink()
     wire.remove_marks()
     if not wire.has_run(reply.output):
-        return f"run before it is confined: the hostile submission never ran ({reply.status})", False
-    said = (
-        f"open  run before it is confined: it succeeded, as module {module}"
-        if module
-        else "run before it is confined: contained"
-    )
-    return said, not module
+        return f"{tries}: the hostile submission never ran ({reply.status})", False
+    return f"open  {tries}: it succeeded, as module {module}" if module else f"{tries}: contained", not module
 
 
 def _tried(

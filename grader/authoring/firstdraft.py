@@ -49,7 +49,7 @@ def write_draft(root: Path, name: str, title: str, source: Path, report: Callabl
     subjects = [make_subject(piece, functions, "torch" in solution.modules) for piece in solution.pieces]
     keys = [subject.key for subject in subjects]
     if twice := [subject.piece for subject in subjects if keys.count(subject.key) > 1]:
-        raise UsageError(f"{twice[0].place}: {twice[0].name} and {twice[1].name} differ in capitals alone; rename one")
+        raise UsageError(f"{twice[0].place}: {twice[0].name} and {twice[1].name} differ only in letter case; rename one")
 
     def write(place: str, text: str) -> None:
         write_atomically(root / place.replace("NAME", name), text)
@@ -128,7 +128,8 @@ def _list_guesses(subjects: list[Subject]) -> Iterator[str]:
         if subject.task is None:
             yield f"guessed: {where} has no docstring: say in it, and as `task` in assignment.toml, what to return"
         if subject.fakes and not subject.gap and not stands_alone(subject):
-            yield f"note: {where} works with no fakes: a mistake in {', '.join(subject.fakes)} costs its points as well"
+            beside = f"a mistake in {', '.join(subject.fakes)} also costs points of this question"
+            yield f"note: {where} does not work with fakes, so {beside}"
 
 
 def _list_gaps(subjects: list[Subject], lines: list[str], path: str) -> Iterator[str]:

@@ -68,7 +68,7 @@ def _find_missing(home: AssignmentFiles) -> Iterator[Slip]:
     for path, what in (
         (solution, "it is missing: stub and answers are made from it"),
         (home.solution / "cases.py", "it is missing: it declares the inputs of the calls"),
-        (home.drivers, "it is missing: it calls what students write, one function for each driver that cases name"),
+        (home.drivers, "it is missing: it needs a function for each driver that cases name, which calls the student's code"),
         *((home.checks[suite], f"it is missing: it has the {suite} checks") for suite in SUITES),
     ):
         if not path.is_file():
@@ -191,7 +191,7 @@ def _inspect_questions(
         for suite in SUITES:
             worth, said = sum(check.points or 0 for check in about[suite]), getattr(question.points, suite)
             if not unclear and worth != said:
-                text = f"{question.id}: its {suite} checks are worth {worth:g} points, and points says {said:g}"
+                text = f"{question.id}: its {suite} checks are worth {worth:g} points, but `points` says {said:g}"
                 yield Slip(path, line, text, stops=False)
         if not unclear and about["hidden"] and not about["visible"]:
             yield Slip(path, line, f"{question.id} has no visible check: a student cannot see whether it is right", stops=False)

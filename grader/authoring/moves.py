@@ -36,7 +36,7 @@ def _distance(was: Any, now: Any) -> str:
     if len(old) != len(new) or not len(old) or np.array_equal(old, new) or not np.isfinite([*old, *new]).all():
         return "has a new form"
     apart = np.abs(new - old)
-    return f"moved in {np.count_nonzero(apart)} of {len(apart)} numbers, by at most {apart.max():.3g}"
+    return f"changed in {np.count_nonzero(apart)} of {len(apart)} numbers, by at most {apart.max():.3g}"
 
 
 def _numbers(value: Any) -> Iterator[float]:

@@ -71,7 +71,7 @@ def _answer(harness: Harness, submission: Path, subject: Subject, number: int, i
     if holds_nan(facts) or (bad := list_unstorable(facts[0])):
         raise UsageError(f"it returns NaN for inputs that were drawn{f' ({bad[0]})' if bad else ''}")
     if difference(facts[0], facts[1]) is not None:
-        raise UsageError("chance decides what it returns; let it take a NumPy generator or what it draws")
+        raise UsageError("its result is random; pass it a NumPy generator, or the random numbers, as an argument")
     return dict(facts[0])
 
 

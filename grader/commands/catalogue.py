@@ -118,7 +118,7 @@ def _find_submission(home: AssignmentFiles, options: argparse.Namespace) -> Iter
 def _print_change(change: SmallestChange) -> None:
     from grader.report.text import sanitize
 
-    origin = "a mutant of the solution" if change.mutant else "what is left of the submission"
+    origin = "a mutant of the solution" if change.mutant else "the remaining change"
     form = f"{len(change.edits)} edits" if len(change.edits) > 1 else "one edit" if change.edits else "a whole definition"
     print(f"{origin}, {form}, {change.size} characters:")
     for old, new in change.edits:

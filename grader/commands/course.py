@@ -30,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shard", default="1/1", metavar="I/N", help="grade only part I of N; all parts share DIR")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="grade on the workers of this Dask cluster: see docs/cluster.md")
     parser.add_argument("--policy", type=Path, metavar="FILE", help="late days, weights, caps: see docs/policy.md")
-    parser.add_argument("--adjustments", type=Path, metavar="FILE", help="points and comments by hand: see docs/adjustments.md")
-    about = "run all checks of resubmissions, and all of everybody if checks have changed: see docs/course.md"
+    parser.add_argument("--adjustments", type=Path, metavar="FILE", help="manual points and comments: see docs/adjustments.md")
+    about = "run all checks of resubmissions, and all checks of all submissions if checks have changed: see docs/course.md"
     parser.add_argument("--afresh", action="store_true", help=about)
     add_compared(parser)
     add_workers(parser, "submissions graded")

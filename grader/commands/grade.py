@@ -95,7 +95,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
                 print(f"note: {sanitize(remark)}", file=sys.stderr)
             code = code if report.final else GRADER_ERROR
     if refused:
-        print(f"graded {len(paths) - len(refused)} of {len(paths)}; not: {sanitize(', '.join(refused))}")
+        print(f"graded {len(paths) - len(refused)} of {len(paths)}; not graded: {sanitize(', '.join(refused))}")
     return USAGE if refused and code == GRADED else code
 
 

@@ -152,12 +152,13 @@ class _Session:
     def _list_ideas(self) -> Iterator[_Entry]:
         from grader.proof.proposing import suggest_missing_ideas
 
-        head, found = "What checks are there for (catches.toml)", suggest_missing_ideas(self.home, self.options.question)
+        head = "Mistakes that checks should catch (catches.toml)"
+        found = suggest_missing_ideas(self.home, self.options.question)
         for check, names in found.items():
             if names:
                 yield _Entry(head, [(f"{check}  {', '.join(names)}", "bold")], partial(self._write_idea, check, names))
         if missing := [check for check, names in found.items() if not names]:
-            why = "no mistake carries the idea of these: what they catch, every other check of the question catches, too"
+            why = "no mistake shows what these are for: every other check of the question catches the same mistakes, too"
             yield _Entry(head, [(f"  {why}", ""), *((f"    {check}", "") for check in missing)], None)
 
     def _list_cases(self, cases: Sequence[ProposedCase]) -> Iterator[_Entry]:

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder that `course` wrote")
     parser.add_argument("--policy", type=Path, metavar="FILE", help="only recompute the scores by this policy; runs nothing")
-    about = "only recompute the scores with these points, comments and answers by hand; runs nothing"
+    about = "only recompute the scores with these manual points, comments and answers; runs nothing"
     parser.add_argument("--adjustments", type=Path, metavar="FILE", help=about)
     about = "with --policy or --adjustments: only show whose score would change, and why; write nothing"
     parser.add_argument("--preview", action="store_true", help=about)

@@ -29,7 +29,7 @@ def run(root: Path, options: argparse.Namespace) -> int:
         for line in plan.left:
             print_line(f"  {line}")
     if plan.elsewhere:
-        print_line(f"{options.old} also stands in these files, which name {options.name}; change them by hand:")
+        print_line(f"{options.old} also occurs in these files, which name {options.name}; change them by hand:")
         for path, count in plan.elsewhere.items():
             print_line(f"  {path.relative_to(root).as_posix()} ({count} line{'s' if count > 1 else ''})")
     extent = (

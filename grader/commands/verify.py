@@ -13,7 +13,9 @@ from grader.console import GRADED, refuse_output
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="assignments (default: all)")
-    about = "skip mutants, changes of drivers and cases, costs, pairs, and training of alternatives like the solution"
+    about = (
+        "skip mutants, changes of drivers and cases, costs and pairs of mistakes, training of alternatives like the solution"
+    )
     parser.add_argument("--quick", action="store_true", help=about)
     about = "ignore the records of trials (tests/proof) and rewrite them"
     parser.add_argument("--all", action="store_true", help=about)

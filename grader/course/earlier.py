@@ -130,7 +130,7 @@ def _read_statistics(home: AssignmentFiles, place: Path) -> ClassStatistics:
     try:
         found = _load_statistics(place)
     except (OSError, UsageError) as error:
-        raise UsageError(f"{what} cannot be compared with: {error}") from error
+        raise UsageError(f"{what} cannot be used for a comparison: {error}") from error
     if found.assignment != home.assignment.name:
         raise UsageError(
             f"{what} is a class of {found.assignment}: pass a class of the same assignment, {home.assignment.name}"
@@ -186,7 +186,7 @@ def read_outside_texts(
         try:
             texts, remark = _read_class(one)
         except (OSError, UsageError) as error:
-            texts, remark = _list_kept(one.label, kept), f"{one.label}: its code cannot be compared with: {error}"
+            texts, remark = _list_kept(one.label, kept), f"{one.label}: its code cannot be used for a comparison: {error}"
         yield texts, True, remark
     with OwnParser() as parser:
         for label, path in compared.known.items():

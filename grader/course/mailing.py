@@ -41,9 +41,9 @@ def write_mailing(folder: ResultsFolder, output: Path) -> Iterator[str]:
     scored = {one.entry for one in stored.scores if one.status != "pending"}
     of_others = entries.keys() != {name for one in stored.scores for name in (one.entry, *one.replaces)}
     if of_others or scored & folder.list_pending(course):
-        raise UsageError(f"{folder.path}: {rescore.SCORES} is not of the submissions in course.json; run `course` again")
+        raise UsageError(f"{folder.path}: {rescore.SCORES} does not match the submissions in course.json; run `course` again")
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise UsageError(f"{output} is there and is not an empty folder; name a new one, so that no old page is sent")
+        raise UsageError(f"{output} exists and is not an empty folder; name a new folder, so that no old page is sent")
     output.mkdir(mode=0o700, parents=True, exist_ok=True)  # everybody's points
     pages = explain_scores(course, stored.scores, stored.rules.parse_adjustments())
     rows: list[Row] = []

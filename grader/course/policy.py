@@ -219,9 +219,9 @@ class Attempts(_Strict):
     @model_validator(mode="after")
     def _limits(self) -> Attempts:
         if (self.beyond is None) != (self.at_most is None and self.per_day is None):
-            raise ValueError('expected beyond = "cost" or "refused" with at_most or per_day, and only with them')
+            raise ValueError('expected beyond = "cost" or "refused" if at_most or per_day is set; otherwise leave beyond out')
         if (self.beyond == "cost") != (self.cost > 0):
-            raise ValueError('expected a cost above 0 with beyond = "cost", and only with it')
+            raise ValueError('expected a cost above 0 if beyond = "cost"; otherwise leave cost out')
         return self
 
 

@@ -38,7 +38,7 @@ class Moves:
     def __str__(self) -> str:
         gain = f"{len(self.up)} gain{_third_person(self.up)} {_in_points(sum(self.up))}" if self.up else ""
         lose = f"{len(self.down)} lose{_third_person(self.down)} {_in_points(-sum(self.down))}" if self.down else ""
-        return ", ".join(filter(None, (gain, lose))) or "no points move"
+        return ", ".join(filter(None, (gain, lose))) or "no points change"
 
 
 def _third_person(who: Sequence[object]) -> str:
@@ -164,7 +164,7 @@ class Regrade:
         }
         if any(differ.values()):
             found = "; ".join(f"{what}: {run.name_some(entries)}" for what, entries in differ.items() if entries)
-            yield f"the export differs from the last run of `course`, and only `course` takes this in ({found})"
+            yield f"the export has changed since the last run of `course`; run `course` again to include this ({found})"
 
     def list_refusals(self) -> list[str]:
         """Return the reasons, after `grade`, why the new outcomes cannot count now."""
@@ -229,7 +229,7 @@ class Regrade:
         if self.again:
             yield from summarize_moves(len(self.again), whole)
         else:
-            yield "no points move, because no submission has a result that could change"
+            yield "no points change, because no submission has a result that could change"
 
 
 def summarize_moves(count: int, moves: Moves) -> Iterator[str]:

@@ -186,7 +186,7 @@ def describe_rescoring(found: Rescoring) -> Iterator[str]:
     if anonymous := sum(is_without_canvas_id(found.course, one) for one in scores):
         yield (
             f"{CANVAS_BOOK} has no row for {anonymous} student{'s' * (anonymous != 1)}: "
-            "the export is anonymous, so it has no ids of Canvas; "
+            "the export is anonymous, so it has no Canvas ids; "
             "turn anonymous grading off, export the submissions again, and run `course` on that export"
         )
     rows = found.rules.parse_adjustments()

@@ -288,7 +288,8 @@ def list_remarks(job: GradingJob) -> Iterator[str]:
         )
     if unread := [sanitize(name, 80) for name in job.course.unread]:
         more = f" and {len(unread) - 10} more" if len(unread) > 10 else ""
-        yield f"not read, because it is not a submission: {', '.join(unread[:10])}{more}"
+        why = "these are not submissions" if len(unread) > 1 else "it is not a submission"
+        yield f"not read, because {why}: {', '.join(unread[:10])}{more}"
     if os.name == "posix" and job.folder.stat().st_mode & 0o077:
         yield f"other users of this machine can read {job.folder}, with grades and hidden checks; run chmod 700 {job.folder}"
 

@@ -461,7 +461,7 @@ def _curve(account: _Account, policy: Policy, maximum: Fraction, mean: Fraction)
     if rule is None:
         return
     if rule.mean is None:
-        what = f"curve: the square root of the share of {format_score(maximum):f} points"
+        what = f"curve: the earned share of {format_score(maximum):f} points is replaced by its square root"
     else:
         what = f"curve: the mean of the class, {format_score(mean):f} points, is raised to {rule.mean:f}"
         what += f", at most {format_score(maximum):f} points"
@@ -508,12 +508,13 @@ def _attempts(account: _Account, entry: WorklistEntry, policy: Policy) -> None:
     ]
     limits = ((rule.at_most, "in all"), (rule.per_day, "a day"))
     allowed = " and ".join(f"{number} {span}" for number, span in limits if number is not None)
-    what = f"attempt {len(made)}, where {allowed} are allowed"
+    what = f"attempt {len(made)} (allowed: {allowed})"
     if rule.beyond == "refused" and beyond[-1]:
         account.to(Fraction(0), f"{what}: refused")
     elif rule.beyond == "cost" and any(beyond):
+        count = f"{sum(beyond)} attempt{'s' * (sum(beyond) > 1)}"
         left = account.points - Fraction(rule.cost) * sum(beyond)
-        account.to(max(left, Fraction(0)), f"{what}: {rule.cost:f} points off for each of {sum(beyond)} beyond")
+        account.to(max(left, Fraction(0)), f"{what}: {rule.cost:f} points off for each attempt beyond the limit ({count})")
 
 
 def _days_late(entry: WorklistEntry, own: list[Extension], deadline: datetime | None, policy: Policy) -> tuple[int | None, str]:

@@ -94,7 +94,7 @@ class ClassComparison:
         classes: The label and the numbers of each, this one first, without a label.
         shares: Questions and checks that are harder or easier.
         correlations: Checks whose discrimination differs.
-        mistakes: Mistakes that came, went, grew or shrank.
+        mistakes: Mistakes that appeared, disappeared, or became more or less frequent.
         suites: For each earlier class, the checks that differ.
     """
 

@@ -57,7 +57,7 @@ def _check_python() -> Finding:
     if not first <= sys.version_info[:2] <= last:
         return Finding(f"{said}, and {first[0]}.{first[1]} to {last[0]}.{last[1]} is needed", "python")
     if sys.maxsize < 2**32:
-        return Finding(f"{said} has 32 bits, and PyTorch needs a Python of 64 bits", "python")
+        return Finding(f"{said} is a 32-bit Python, and PyTorch needs a 64-bit one", "python")
     return Finding(said)
 
 
@@ -110,15 +110,15 @@ def _check_folders(root: Path) -> Iterator[Finding]:
             with tempfile.TemporaryFile(dir=folder):  # tried, because a full disk or a lock shows in no mode
                 pass
         except OSError as error:
-            yield Finding(f"{what} cannot be written ({error.strerror}): {folder}", "folder")
+            yield Finding(f"{what} is not writable ({error.strerror}): {folder}", "folder")
         else:
-            yield Finding(f"{what} can be written")
+            yield Finding(f"{what} is writable")
 
 
 def _name_isolation() -> Finding:
     """Return the highest isolation level that is possible here; grading tests which one is reached."""
     if sys.platform != "linux":
-        return Finding("isolation basic: your code runs in a separate process, with the rights of any program of yours")
+        return Finding("isolation basic: your code runs in a separate process, with the rights of any program that you run")
     if os.geteuid():
         return Finding("isolation process: your code can only use its own folder, and cannot start processes")
     return Finding("isolation full, as root")
@@ -127,10 +127,10 @@ def _name_isolation() -> Finding:
 def _say_what_to_do(root: Path, lacks: set[str]) -> Iterator[str]:
     """Yield the commands that install what is missing, one per line, to be copied."""
     if "folder" in lacks:
-        yield "\nUnpack the zip, or free some space, where you may write."
+        yield "\nUnpack the zip in a folder in which you may write, or free some disk space."
     if "processor" in lacks:  # where no command helps
         yield "\npip cannot install PyTorch into this Python. On a Mac with an Apple processor, install Python for Apple"
-        yield f"silicon from {DOWNLOADS}; an Intel Mac cannot grade here: use another computer."
+        yield f"silicon from {DOWNLOADS}; on an Intel Mac, you cannot grade your work: use another computer."
         return
     if not lacks & {"python", "packages"}:
         return

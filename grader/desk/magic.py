@@ -167,7 +167,7 @@ class GradeMagics(Magics):
                 return
             if result.error_in_exec is not None:
                 raised = type(result.error_in_exec).__name__
-                print(f"The cell raised {raised}, as shown above. What it defines is graded all the same.")
+                print(f"The cell raised {raised}, as shown above. Its definitions are graded nevertheless.")
             extra = cell
         self._show(line.split(), self._list_cells(extra))
 

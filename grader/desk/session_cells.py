@@ -83,8 +83,8 @@ def find_redefined(cells: Iterable[tuple[int, str]], helpers: Mapping[str, str],
         for match in DEFINITION.finditer(text):
             last[match["name"]] = number, hash_definition(match[0].splitlines())
     return [
-        f"In [{last[name][0]}] redefines {name}, but the one in {file} was graded: change it there and save, or define in a "
-        "cell also the function that the question is about."
+        f"In [{last[name][0]}] redefines {name}, but the one in {file} was graded: change it there and save, or also define "
+        "the function that the question is about in a cell."
         for name, mark in helpers.items()
         if name in last and last[name][1] != mark
     ]

@@ -201,7 +201,7 @@ def _print_map(console: Console, distance: np.ndarray) -> None:
     finite = distance[np.isfinite(distance)]
     largest = finite.max() if finite.size else 0.0
     colors = console.color_system is not None and not console.no_color
-    several = f", a cell is the largest of {block[0]} x {block[1]}" if block != [1, 1] else ""
+    several = f"\n  each cell shows the largest of {block[0]} x {block[1]} differences" if block != [1, 1] else ""
     print_lines(console, f"  map: {across} 0 to {distance.shape[1] - 1} from left to right{down}{several}")
     for row in grid:
         console.print(Text.assemble("  |", *(_shade(value, largest, colors) for value in row), "|"))

@@ -154,7 +154,7 @@ class WatchScreen:
             question = None
             self._status("nothing to debug: the file cannot be loaded")
         elif question is None:
-            self._status("nothing to debug: no question that you have written fails")
+            self._status("nothing to debug: no question that you have started fails")
         else:
             self._status(f"starting the debugger for {question.id}")
         return question

@@ -38,9 +38,9 @@ STAMP = (2020, 1, 1, 0, 0, 0)  # of zips that only programs unpack: fixed, so th
 
 README = """# {title}
 
-You need Python 3.10 to 3.13. On macOS and Linux, write `python3` where `python` stands below. Run the first command in this
-folder: it lists what is missing, and prints the commands that install it. For most, that is the second one; it installs
-the small build of PyTorch, without CUDA.
+You need Python 3.10 to 3.13. On macOS and Linux, use `python3` instead of `python` in the commands below. Run the first
+command in this folder: it lists what is missing, and prints the commands that install it. On most computers, this is the
+second command below; it installs the small build of PyTorch, without CUDA.
 
 ```
 python grade.py --check-install

@@ -81,7 +81,7 @@ def prove_confinement(harness: Harness) -> Iterator[Finding]:
         if failure is not None:
             raise failure
         if not placed:
-            yield "not tried: whether a submission runs before it is confined, because the server was already warm", None
+            yield "not tried: whether a submission runs before it is confined; the server was already warm", None
         path = harness.place(wire.source.encode())
         reply = sandbox.load(path)
         path.unlink(missing_ok=True)

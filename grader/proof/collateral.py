@@ -89,10 +89,8 @@ class MistakeCost:
                 yield f"the mistake {name} has form=True and must fail one check, but fails {len(failed)}: {_names(failed)}"
             return
         if self.points_beside > BESIDE * self.own_points + ROUNDING:
-            where = (
-                f"costs {self.points_beside:g} points outside {question}, more than a tenth of the {self.own_points:g} there"
-            )
-            yield f"the mistake {name} {where}: {_names(self.beside)}"
+            limit = f"more than a tenth of the {self.own_points:g} points on its own question"
+            yield f"the mistake {name} costs {self.points_beside:g} points outside {question}, {limit}: {_names(self.beside)}"
         if self.own_points < ITS_OWN * self.question_points - ROUNDING:
             costs = f"{self.own_points:g} of {self.question_points:g} points of {question}"
             yield f"the mistake {name} costs {costs}, less than a fifth"
@@ -128,11 +126,11 @@ def judge_costs(costs: Sequence[MistakeCost], exceptions: Sequence[CollateralExc
         else:
             yield from ((fault, True) for fault in faults)
         if cost.points_beside and not faults:
-            loses = f"{cost.mistake.id} costs {cost.points_beside:g} points beside its {cost.own_points:g}"
-            yield f"{loses}: {_names(cost.beside)}", None
+            points = f"{cost.points_beside:g} points on other questions and {cost.own_points:g} on its own"
+            yield f"{cost.mistake.id} costs {points}: {_names(cost.beside)}", None
     for entry in exceptions:
         if entry not in met:
-            yield f"collateral.toml is stale: {entry.mistake} costs what it should, or is not in the catalogue any more", True
+            yield f"collateral.toml is stale: {entry.mistake} needs no exception, or is no longer in the catalogue", True
     if len(exceptions) > MOST_EXCEPTIONS:
         yield f"collateral.toml allows {len(exceptions)} exceptions; at most {MOST_EXCEPTIONS} are allowed", True
     yield _largest(costs), False

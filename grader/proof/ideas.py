@@ -125,9 +125,9 @@ def judge_ideas(ideas: Sequence[CheckIdea], checks: Sequence[CheckResult], caugh
     yield from ((line, True) for line in missed)
     declared = [check.id for check in checks if any(idea.means(check.id) and idea.mistakes for idea in ideas)]
     if not missed:
-        yield f"{len(declared)} of {len(checks)} checks catch the mistakes that they are there for", False
+        yield f"{len(declared)} of {len(checks)} checks catch the mistakes listed for them in catches.toml", False
     for check in (check.id for check in checks if check.id not in declared):
-        yield f"{check} names no mistake that it is there for (catches.toml)", None
+        yield f"{check} has no mistake listed in catches.toml", None
     for line in _find_unspecific(ideas, checks, caught):
         yield line, None
 

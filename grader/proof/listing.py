@@ -58,9 +58,10 @@ def _dedent(old: str) -> list[str]:
 
 def describe_group(group: WrongGroup) -> list[Line]:
     """Return the lines of a group of a class that no candidate explains."""
+    why = "no change that was tried fails in the same way; if you accept the group, the smallest such change is searched for"
     return [
         (f"{group.id}  {group.submissions} submissions, wrong in {group.question}", "bold"),
-        ("    no change that was tried shows the same; to accept it, its smallest change is searched for", ""),
+        (f"    {why}", ""),
     ]
 
 
@@ -71,7 +72,7 @@ def describe_case(case: ProposedCase, path: str, check: str) -> list[Line]:
         path: The path of cases.py.
         check: The check that uses it.
     """
-    lines: list[Line] = [(f"{case.variation.name}  distinguishes what no check distinguishes:", "bold")]
+    lines: list[Line] = [(f"{case.variation.name}  shows a difference that no check shows:", "bold")]
     lines += _list_some(case.tells, "    ")
     lines += [(f"  in {path}:", ""), *((f"    {line}", "green") for line in case.variation.code.splitlines())]
     return [*lines, ("  and a check:", ""), *((f"    {line}", "green") for line in check.splitlines())]

@@ -72,7 +72,7 @@ class PairCounts:
 
     def describe(self) -> str:
         """Return the counts as one line."""
-        counts = f"{self.tried} could show what neither shows alone, {self.kept} do"
+        counts = f"{self.tried} could give a wrong answer that neither mistake gives alone, and {self.kept} do"
         return f"of {self.total} pairs of mistakes of one question, {counts}"
 
 

@@ -298,7 +298,7 @@ def _open_cutter() -> Iterator[Cutter]:
                 reply = sandbox.call(driver, texts, seconds=CUTTING_SECONDS)
                 if reply.status != "ok" or not isinstance(reply.facts, dict):
                     why = reply.details.get("message") or reply.status
-                    raise UsageError(f"this submission cannot be cut: {why}; write the entry by hand")
+                    raise UsageError(f"this submission cannot be reduced: {why}; write the entry by hand")
                 return reply.facts
 
             yield cut
@@ -318,5 +318,5 @@ def _is_text(value: Any) -> bool:
 def _get_text(facts: dict[str, Any], name: str) -> str:
     text = facts.get(name)
     if not _is_text(text):
-        raise UsageError("this submission is too long to be cut; write the entry by hand")
+        raise UsageError("this submission is too long to be reduced; write the entry by hand")
     return str(text)

@@ -245,12 +245,15 @@ def make_closing_lines(report: Report) -> list[str]:
 
 
 def find_next_step(report: Report) -> tuple[str, QuestionResult | None]:
-    """Return a verb and the question to continue with; None if nothing is left to do, or one reason explains all failures."""
+    """Return how to go on ("Fix first"), and with which question.
+
+    The question is None if nothing is left to do, or if one reason explains all failures.
+    """
     first = next(iter(list_open_questions(report)), None)
     if first is None or find_common_failure(report):
         return "", None
     if not first.max_points:
-        return "If you like", first
+        return "Optional", first
     if first.outcome is Outcome.NOT_STARTED:
         return ("Finish first" if is_unfinished(report, first) else "Start with"), first
     return "Fix first", first
@@ -296,7 +299,7 @@ def describe_total(report: Report) -> list[str]:
         could = f", a submission could {', '.join(report.isolation_open)}" if report.isolation_open else ""
         lines.append(f"isolation: {report.isolation}{could}")
         if report.refused_calls:
-            lines.append(f"refused system calls that no honest code is known to use: {', '.join(report.refused_calls)}")
+            lines.append(f"refused system calls (no honest code is known to use them): {', '.join(report.refused_calls)}")
     if report.cause:
         lines.append(report.explain_stop())
     if not report.final:

@@ -367,7 +367,7 @@ def test_all_rules_give_the_score_computed_by_hand(tmp_path: Path) -> None:
         # Without the points by hand, Alpha would be dropped; if they were not weighted, Bonus.
         "Loop: dropped, 5 of 10 points: -5, makes 16",
         "scaled from 25 to 100 points: +48, makes 64",
-        "curve: the square root of the share of 100 points: +16, makes 80",
+        "curve: the earned share of 100 points is replaced by its square root: +16, makes 80",
         "submitted 1 day late, with an extension (ill); 10 % of the points off per day: -8, makes 72",
         "72 of 100 points",
     ]

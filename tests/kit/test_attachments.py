@@ -237,7 +237,7 @@ def test_what_is_worth_nothing_is_not_fixed_first(grader: Grader, folder: Path) 
     (folder / NAME).write_bytes(b"?")
     verb, question = terminal.find_next_step(grader.grade(folder))
     assert question is not None
-    assert (verb, question.id) == ("If you like", "policy")
+    assert (verb, question.id) == ("Optional", "policy")
 
 
 def link(folder: Path) -> Path:

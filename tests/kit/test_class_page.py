@@ -455,7 +455,7 @@ def test_the_page_shows_what_was_counted() -> None:
         "8 29 %",
         "1 submission still to come",
         "The grader failed on 1 submission",
-        "Nothing could be graded of 2 submissions: why",
+        "In 2 submissions, nothing could be graded: why",
         "5 minus one first, 21 % of those who tried Is it one?",
         "minus one or 1 other like it",
         "3 second : fails 2 checks It does d. · It does e. hidden got 7",
@@ -544,7 +544,7 @@ def test_older_submissions_count_nowhere(tmp_path: Path) -> None:
     files = ClassFiles(accounts=summary.explain_scores(course, rows), older={"one"}, scored=True)
     publishing.write_pages(ResultsFolder(tmp_path), course, made.results, files)
     page = Parsed((tmp_path / "class.html").read_text(encoding="utf-8")).text
-    assert "1 submission of students of whom another one counts: left out here." in page
+    assert "1 submission left out here, because another submission of the same student counts." in page
     assert "a class of 1" in page
     assert "Scores after the policy and adjustments are in gradebook.csv." in page
     assert "none: another submission counts, not this one" in (tmp_path / "students" / "one.html").read_text(encoding="utf-8")
@@ -647,7 +647,7 @@ def test_three_thousand_submissions() -> None:
     assert time.process_time() - began < 20
     assert len(text.encode()) < 3_000_000
     assert "3,000 of 3,000" in Parsed(text).text
-    assert "Each column is 10 submissions" in text
+    assert "Each column stands for 10 submissions" in text
 
 
 # What students read

@@ -153,7 +153,7 @@ def test_one_bad_path_does_not_cost_the_others_their_grade(
     paths = [str(tmp_path / "empty"), str(ROOT / SOLUTION)]
     how = ("--suite", "visible", "--format", "json", "-o", str(output))
     assert command_line("grade", "policy_gradient", *paths, *how) == 2
-    assert "graded 1 of 2; not: " in capsys.readouterr().out
+    assert "graded 1 of 2; not graded: " in capsys.readouterr().out
     assert len(list(output.iterdir())) == 1
 
 

@@ -303,7 +303,7 @@ def test_a_correction_counts_when_it_is_applied_and_can_be_undone(graded_class: 
 @pytest.mark.parametrize(
     ("up", "down", "lines"),
     [
-        ([], [], ["of 60 submissions, no points move"]),
+        ([], [], ["of 60 submissions, no points change"]),
         ([1.0], [-2.0], ["of 60 submissions, 1 gains 1 point, 1 loses 2 points"]),
         ([], [-2.0] * 15, ["of 60 submissions, 15 lose 30 points, at most 2 points each"]),
         (

@@ -461,6 +461,14 @@ def test_attempts(rules: str, earlier: tuple, expected: str) -> None:
     assert ("refused" in " ".join(one.explanation())) == ("refused" in rules and expected == "0")
 
 
+def test_attempts_in_words() -> None:
+    """Catches: a step of which a student cannot tell what is beyond what."""
+    rules = "[attempts]\nat_most = 2\nbeyond = 'cost'\ncost = 1.5"
+    found = scored(entry(earlier=HISTORY), graded(), made(f'zone = "Europe/Berlin"\n{rules}')).explanation()
+    said = "attempt 4 (allowed: 2 in all): 1.5 points off for each attempt beyond the limit (2 attempts): -3, makes 22"
+    assert said in found
+
+
 def test_everything_at_once_in_words() -> None:
     """What a student reads: each rule in its place, from 0 to the points."""
     text = """
@@ -631,7 +639,7 @@ def test_a_class_without_names() -> None:
             "extensions.0.until: 2026-03-01 23:59:00+01:00 is before the deadline",
         ),
         ("[late]\n[[extensions]]\nstudent = 'x'\nuntil = 9999-12-31T23:59:00-05:00\nreason = 'r'", "date value out of range"),
-        ("[attempts]\nat_most = 3", 'attempts: expected beyond = "cost" or "refused" with at_most or per_day'),
+        ("[attempts]\nat_most = 3", 'attempts: expected beyond = "cost" or "refused" if at_most or per_day is set'),
         ("[attempts]\ncounts = 'best'\nbeyond = 'refused'", "attempts: expected beyond"),
         ("[attempts]\ncounts = 'first'", "attempts.counts: expected 'newest' or 'best', found 'first'"),
         ("[curve]\nkind = 'mean'", 'curve: expected a mean with kind = "mean"'),

@@ -353,7 +353,7 @@ def test_codes_of_an_anonymous_export_are_no_ids_of_canvas(tmp_path: Path) -> No
     for name in people:
         folder.write(result(name, graded()))
     said = "\n".join(rescore.rescore_and_report(folder))
-    assert "canvas.csv has no row for 2 students: the export is anonymous, so it has no ids of Canvas; turn" in said
+    assert "canvas.csv has no row for 2 students: the export is anonymous, so it has no Canvas ids; turn" in said
     rows = (folder.path / "canvas.csv").read_text(encoding="utf-8").splitlines()
     assert [row.split(",")[:2] for row in rows[2:]] == [["doejane", "77"]]
     assert "anon_1aB2c" in (folder.path / "gradebook.csv").read_text(encoding="utf-8")

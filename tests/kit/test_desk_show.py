@@ -85,7 +85,7 @@ def test_in_a_long_column_the_difference_is_not_cut_away(shown) -> None:
     assert row == ["321", "321", "-1", "322"]
     assert text.count("[...]") == 2
     assert len(text.splitlines()) < 50
-    assert "a cell is the largest of 1 x 16" in text
+    assert "each cell shows the largest of 1 x 16 differences" in text
 
 
 def test_wide_arrays_show_the_columns_that_differ(shown) -> None:

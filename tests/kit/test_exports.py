@@ -325,6 +325,9 @@ def test_a_folder_that_others_can_read_is_told(built_toy: Path, tmp_path: Path) 
     ]
     folder.chmod(0o700)
     assert len(list(run.list_remarks(job))) == 1
+    put(export, "cleo.pdf")
+    job = run.prepare_job(AssignmentFiles(built_toy, "toy"), export, folder, ("visible",))
+    assert list(run.list_remarks(job)) == ["not read, because these are not submissions: bob.pdf, cleo.pdf"]
 
 
 def test_export_with_nothing_in_it_is_told(tmp_path: Path) -> None:

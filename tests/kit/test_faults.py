@@ -31,6 +31,7 @@ INPUTS = {
 }
 
 QUESTIONS = ["get_returns", "get_value_net_loss"]
+EARLY = "run code outside the sandbox, before confinement"  # an attack of `doctor`
 
 
 def disk_full(monkeypatch: pytest.MonkeyPatch, writes: range) -> None:
@@ -210,7 +211,7 @@ def test_doctor_tells_the_level(monkeypatch: pytest.MonkeyPatch, capsys, command
     assert command_line("doctor") == 0
     told = capsys.readouterr().out
     assert "FAULT" not in told
-    for attack in ("use all memory", "empty a file by its path", "run before it is confined", "reach the submission beside it"):
+    for attack in ("use all memory", "empty a file by its path", EARLY, "reach the submission beside it"):
         assert f"ok    {attack}: contained" in told
     monkeypatch.setenv("GRADER_LEVEL", "basic")
     assert command_line("doctor", "--require-level", "process") == 1
@@ -234,7 +235,7 @@ def test_doctor_tells_what_layers_are_for(monkeypatch: pytest.MonkeyPatch, capsy
         assert way in told.partition("reach the submission beside it: it got through")[2].partition("\n")[0]
     for could in ("lock files that others use", "share memory with other processes", "let the kernel send signals for it"):
         assert f"open  a submission could {could}" in told
-    assert "ok    run before it is confined: contained" in told
+    assert f"ok    {EARLY}: contained" in told
     assert "ok    seek in and truncate files shared with the judge: contained" in told
 
 

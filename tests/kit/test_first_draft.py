@@ -300,7 +300,7 @@ def test_what_cannot_be_guessed_is_said_and_left_as_comments(mixed: tuple[Path, 
     assert gaps == {
         "minimize": "nothing says what `f` is",
         "norm": "nothing says what `x` is",
-        "roll": "chance decides what it returns; let it take a NumPy generator or what it draws",
+        "roll": "its result is random; pass it a NumPy generator, or the random numbers, as an argument",
     }
     assert not [slip for slip in inspect_assignment(root, "mixed") if slip.stops]
 

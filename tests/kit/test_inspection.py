@@ -167,7 +167,7 @@ SLIPS = {
         TOML,
         "visible = 2",
         "visible = 3",
-        f"{TOML}:7: total: its visible checks are worth 2 points, and points says 3",
+        f"{TOML}:7: total: its visible checks are worth 2 points, but `points` says 3",
     ),
     "a question without mistakes": (TOML, None, OWN, f"{TOML}:29: more has no mistake in mistakes.py"),
     "a question without visible checks": (TOML, None, QUESTION, f"{TOML}:29: more has no visible check"),

@@ -112,8 +112,8 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
     lines, complete = check_install(root)
     assert not complete
-    assert f"MISSING this folder cannot be written (Read-only file system): {root}" in lines
-    assert "ok      the folder for temporary files can be written" in lines
+    assert f"MISSING this folder is not writable (Read-only file system): {root}" in lines
+    assert "ok      the folder for temporary files is writable" in lines
     assert "Unpack the zip" in lines[-1]
 
 
@@ -155,7 +155,7 @@ def test_a_python_of_32_bits_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sys, "maxsize", 2**31 - 1)
     lines, complete = check_install(write(tmp_path, "numpy"))
     assert not complete
-    assert "has 32 bits, and PyTorch needs a Python of 64 bits" in lines[0]
+    assert "is a 32-bit Python, and PyTorch needs a 64-bit one" in lines[0]
     assert "64-bit, from https://www.python.org/downloads/. Then run:" in "".join(lines)
 
 

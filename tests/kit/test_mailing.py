@@ -159,7 +159,7 @@ def test_scores_of_other_submissions_are_refused(
     folder.write_course(course(*(entry(name, DUE, Person(sid=name)) for name in now)))
     monkeypatch.setattr(sys, "argv", ["grader", "feedback", str(folder.path), "-o", str(output)])
     assert kit.main() == 2
-    assert "scores.json is not of the submissions in course.json; run `course` again" in capsys.readouterr().err
+    assert "scores.json does not match the submissions in course.json; run `course` again" in capsys.readouterr().err
     assert not output.exists()
 
 
@@ -169,7 +169,7 @@ def test_a_pending_student_gets_no_page(tmp_path: Path) -> None:
     whole = course(entry("submission_1", DUE, ADA), entry("submission_2", DUE, BOB))
     publish(folder, whole)
     folder.write_course(whole.model_copy(update={"suite": "u" * 64}))  # of which nobody has a result
-    with pytest.raises(UsageError, match=r"is not of the submissions in course\.json; run `course` again"):
+    with pytest.raises(UsageError, match=r"does not match the submissions in course\.json; run `course` again"):
         list(write_mailing(folder, output))
     rescore(folder)
     assert (folder.path / "students" / "submission_1.html").is_file()
@@ -201,6 +201,6 @@ def test_no_old_page_is_sent(tmp_path: Path) -> None:
     publish(folder, course(entry(), entry("submission_2", DUE, BOB)))
     output.mkdir()
     (output / "old.html").touch()
-    with pytest.raises(UsageError, match="is there and is not an empty folder; name a new one"):
+    with pytest.raises(UsageError, match="exists and is not an empty folder; name a new folder"):
         list(write_mailing(folder, output))
     assert [path.name for path in output.iterdir()] == ["old.html"]

@@ -93,7 +93,7 @@ def test_what_the_catalogue_lacks_is_proposed_and_nothing_is_written(toy: Path, 
     assert "total_first_left_out  costs 2 of 3 points; visible/test_three, visible/test_many\n" in said
     assert "    - for value in values:\n    + for value in values[1:]:\n    DRAFT: Where does your loop begin?\n" in said
     assert "hidden/test_default_scale  other_default\n" in said
-    assert re.search(r"no mistake carries the idea of these.*\n    visible/test_three\n    visible/test_many\n", said)
+    assert re.search(r"no mistake shows what these are for.*\n    visible/test_three\n    visible/test_many\n", said)
     assert "\x1b" not in said
 
 
@@ -127,7 +127,7 @@ def test_a_line_accepts(toy: Path, run: Propose) -> None:
     assert run("build")[0] == 0
     code, said = run("verify", "--quick")
     assert code == 0, said
-    assert "1 of 5 checks catch the mistakes that they are there for" in said
+    assert "1 of 5 checks catch the mistakes listed for them in catches.toml" in said
 
 
 def test_the_check_of_a_case_is_that_of_the_case_it_varies(toy: Path, run: Propose) -> None:
@@ -236,7 +236,7 @@ def test_a_case_is_proposed_for_what_is_not_told_apart(toy: Path, run: Propose) 
     told = re.findall(r"^    (.*(?: and | -> ).*)$", cases.partition("  in solutions")[0], re.MULTILINE)
     assert "total: for value in values: -> for value in values[1:]:" in told
     assert "last_value_left_out and smallest" in told
-    (name,) = re.findall(r"^(\w+)  distinguishes", cases, re.MULTILINE)
+    (name,) = re.findall(r"^(\w+)  shows a difference", cases, re.MULTILINE)
     assert f'    @case("total", question="total")\n    def {name}(rng):\n' in cases
     assert f"    def test_{name}(student):\n" in cases
     code, said = run("propose", "--accept", name)

@@ -215,7 +215,7 @@ def test_last_digits_of_another_machine_stay(toy: Path) -> None:
     changed = {path.relative_to(toy).as_posix() for path in before if before[path] != after[path]}
     assert changed == {"tests/visible/answers/toy.json", "tests/hidden/answers/toy.json"}
     assert '"spread": 18.0000001' in spread.read_text()
-    assert "case three_values: the answer moved in 1 of 1 numbers, by at most 0.5; used by visible/test_three" in moved
+    assert "case three_values: the answer changed in 1 of 1 numbers, by at most 0.5; used by visible/test_three" in moved
     assert not any("spread" in line for line in moved)
 
 

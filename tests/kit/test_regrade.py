@@ -155,11 +155,11 @@ def test_points_that_stay_with_a_removed_check_are_the_one_reason(graded: Graded
 
 
 def test_a_class_without_results_moves_no_points(graded: Graded) -> None:
-    """Catches: "of 0 submissions, no points move", as if somebody had been looked at."""
+    """Catches: "of 0 submissions, no points change", as if somebody had been looked at."""
     shutil.rmtree(graded.out / "results")
     said = graded.regrade()
     assert "\n3 not graded yet: ann, bob, cleo; the next run of `course` grades them\n" in said
-    assert "\nno points move, because no submission has a result that could change\n" in said
+    assert "\nno points change, because no submission has a result that could change\n" in said
     assert "of 0 submissions" not in said
 
 
@@ -168,7 +168,7 @@ def test_pending_submissions_are_named(graded: Graded) -> None:
     (path,) = (graded.out / "results").glob("bob.*")
     path.unlink()
     said = graded.regrade()
-    assert "\n1 not graded yet: bob; the next run of `course` grades them\nof 2 submissions, no points move\n" in said
+    assert "\n1 not graded yet: bob; the next run of `course` grades them\nof 2 submissions, no points change\n" in said
 
 
 def test_stale_answers_are_refused_and_foretold(graded: Graded) -> None:
@@ -268,8 +268,8 @@ def test_submissions_that_changed_keep_their_result_until_course(graded: Graded)
     graded.submit(bob=SIMPLE + "\n\n# again\n", dan=SOLUTION)
     (graded.root / "export/cleo.py").unlink()
     assert (
-        "the export differs from the last run of `course`, and only `course` takes this in (changed: bob; gone: cleo; new: dan)"
-        in (graded.regrade())
+        "the export has changed since the last run of `course`; run `course` again to include this "
+        "(changed: bob; gone: cleo; new: dan)" in graded.regrade()
     )
     graded.regrade(*APPLY)
     assert graded.points == POINTS, "nobody whose submission is there has lost or gained"

@@ -82,7 +82,7 @@ def test_files_outside_the_assignment_are_named(toy: Path, command_line: Callabl
     (toy / "tests" / "kit" / "test_toy_solution.py").write_text("def test():\n    assert load().total([]) == 0\n")
     (toy / "tests" / "kit" / "test_other.py").write_text("total = 1\n")
     assert command_line("rename", "toy", "total", DISTINCT, root=toy) == GRADED
-    told = "total also stands in these files, which name toy; change them by hand:\n  tests/kit/test_toy_solution.py (1 line)\n"
+    told = "total also occurs in these files, which name toy; change them by hand:\n  tests/kit/test_toy_solution.py (1 line)\n"
     said = capfd.readouterr().out
     assert told in said
     assert "test_other" not in said

@@ -627,5 +627,5 @@ def test_export_of_a_class(tmp_path: Path, solution: bytes) -> None:
     command = [sys.executable, "-m", "grader", "grade", "policy_gradient", str(tmp_path / "export"), "--suite", "visible"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout.count("63/63 points") == 2
-    assert "graded 2 of 3; not:" in done.stdout
+    assert "graded 2 of 3; not graded:" in done.stdout
     assert "submission_0" in done.stderr

@@ -556,7 +556,7 @@ def test_too_many_changes_are_drawn_by_a_seed() -> None:
 def test_a_mistake_that_costs_points_elsewhere_is_told(toy: Path, edit) -> None:
     """A question stands alone: a mistake in one function must not cost points of another, unless there is a reason."""
     edit("tests/drivers/toy.py", LEAKS, f"{LEAKS}\n    assert submitted.total([2.0, 2.0, 0.0]) == 4.0")
-    costs = "the mistake begins_with_one costs 2 points outside total, more than a tenth of the 3 there"
+    costs = "the mistake begins_with_one costs 2 points outside total, more than a tenth of the 3 points on its own question"
     checks = "visible/test_spread (spread), hidden/test_default_scale (spread)"
     found = list(verify(toy, "toy"))
     assert [line for line, fault in found if fault and "outside" in line] == [f"{costs}: {checks}", PRODUCT]
@@ -568,7 +568,7 @@ def test_a_mistake_that_costs_points_elsewhere_is_told(toy: Path, edit) -> None:
 
 
 PRODUCT = (
-    "the mistake product costs 2 points outside total, more than a tenth of the 3 there: "
+    "the mistake product costs 2 points outside total, more than a tenth of the 3 points on its own question: "
     "visible/test_spread (spread), hidden/test_default_scale (spread)"
 )
 
@@ -583,7 +583,7 @@ def test_an_exception_that_is_not_needed_is_told(toy: Path) -> None:
     """What collateral.toml says must be true, and be the exception: more than five are a habit."""
     names = ["product", "begins_with_one", "scale_ignored", "long_gone", "other_default", "smallest_forgotten"]
     allow(toy, *((name, "none") for name in names))
-    stale = [f"collateral.toml is stale: {name} costs what it should, or is not in the catalogue any more" for name in names]
+    stale = [f"collateral.toml is stale: {name} needs no exception, or is no longer in the catalogue" for name in names]
     assert faults(toy) == [*stale, "collateral.toml allows 6 exceptions; at most 5 are allowed"]
 
 
@@ -599,7 +599,7 @@ VISIBLE, HIDDEN, OTHER = check("visible/a", points=0.5), check("hidden/b", point
     [
         (False, (VISIBLE, HIDDEN), ""),
         (False, (VISIBLE, HIDDEN, OTHER), ""),  # a tenth
-        (False, (HIDDEN, OTHER), "costs 0.3 points outside total, more than a tenth of the 2.5 there"),
+        (False, (HIDDEN, OTHER), "costs 0.3 points outside total, more than a tenth of the 2.5 points on its own question"),
         (False, (VISIBLE,), "costs 0.5 of 3 points of total, less than a fifth"),
         (True, (VISIBLE,), ""),
         (
