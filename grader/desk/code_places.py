@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from grader.assignment import Question
 
@@ -50,6 +51,34 @@ def find_methods(source: bytes, function: str) -> dict[Place, str]:
                 # The first line of a code object is the line of its first decorator.
                 first = min(line.lineno for line in [each, *each.decorator_list])
                 found[each.name, first] = "\n".join(lines[first - 1 : each.end_lineno])
+    return found
+
+
+@dataclass(frozen=True)
+class FunctionBody:
+    """A function of a module, or a method of one of its classes.
+
+    Attributes:
+        name: Its name, as in `GAE.__call__`.
+        first: Its first line, that of its first decorator.
+        line: The line of its first statement after the docstring.
+    """
+
+    name: str
+    first: int
+    line: int
+
+
+def find_bodies(source: bytes) -> list[FunctionBody]:
+    """Return the functions of a file, and the methods of its classes."""
+    found = []
+    for node in _defined(ast.parse(source)):
+        of_class = isinstance(node, ast.ClassDef)
+        for each in _defined(node) if of_class else [node]:
+            if not isinstance(each, ast.ClassDef):
+                body = each.body[1:] if ast.get_docstring(each) is not None and len(each.body) > 1 else each.body
+                first = min(line.lineno for line in [each, *each.decorator_list])
+                found.append(FunctionBody(f"{node.name}.{each.name}" if of_class else each.name, first, body[0].lineno))
     return found
 
 

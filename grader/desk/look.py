@@ -14,11 +14,14 @@ from rich.text import Text
 from grader.assignment import AssignmentFiles, Question, UsageError
 from grader.desk.asked import find_questions
 from grader.judge.compare import format_value
+from grader.judge.received import describe_call
 from grader.judge.run import Grader, GradingOptions, select_questions
 from grader.judge.student import LastCall
 from grader.report import layout, screen, terminal
 from grader.report.model import Cause, CheckResult, Outcome, Report
 from grader.report.text import sanitize
+
+INPUTS_OF_CASE = "inputs of the case:"  # as reports print it
 
 
 class NothingToInspect(Exception):
@@ -65,19 +68,22 @@ class FailureInspection:
         print_lines(console, said, screen.choose_style(outcome))
 
     def called(self) -> str:
-        """Return a line with the function that was called, and the case."""
-        case = f"case {self.tried.case.name}, " if self.tried.case else ""
-        if self.tried.received is not None:
-            return f"{self.tried.received.function} received ({case}driver {self.tried.driver}):"
-        return f"Called with ({case}driver {self.tried.driver}):"
+        """Return a line with the function that was called, and the case, as in the report."""
+        case = self.tried.case
+        if case is None:
+            return f"Called with (driver {self.tried.driver}):"
+        return describe_call(case, self.question, self.tried.received)[0]
 
-    def inputs(self) -> dict[str, Any]:
-        """Return the arguments that the function received, and the inputs of its case that these do not show."""
+    def inputs(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the arguments that the function received, and the inputs of its case that these do not show.
+
+        If the arguments are not known, the inputs of the case stand in their place.
+        """
         received = self.tried.received
         if received is None:
-            return self.tried.inputs
+            return self.tried.inputs, {}
         hidden = {} if received.whole else self.tried.inputs
-        return received.arguments | {name: value for name, value in hidden.items() if not received.shows(name)}
+        return received.arguments, {name: value for name, value in hidden.items() if not received.shows(name)}
 
     def found(self) -> str:
         """Return how the check failed, without the inputs; and the expected facts, if the failure does not show them."""
