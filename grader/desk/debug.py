@@ -141,8 +141,8 @@ def _follow(home: AssignmentFiles, seen: FailureInspection, debugger: Debugger, 
     # Calls whose output is suppressed are usually preparation, but one of them may never end, or be the only one. And possibly
     # only other code of the class is called here, and none of the places to stop at.
     wider = places | find_methods(Path(debugger.path).read_bytes(), seen.question.function).keys()
-    tries = [(places, False)] if seen.check.outcome is not Outcome.TIMEOUT else []
-    *tries, last = dict.fromkeys((frozenset(where), silent) for where, silent in [*tries, (places, True), (wider, True)])
+    wanted = [(places, False)] if seen.check.outcome is not Outcome.TIMEOUT else []
+    *tries, last = dict.fromkeys((frozenset(where), silent) for where, silent in [*wanted, (places, True), (wider, True)])
     for where, silent in tries:
         try:
             facts = debugger.follow(_find_driver(seen), submitted, seen.tried.inputs, where, silent)

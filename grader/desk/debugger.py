@@ -111,7 +111,7 @@ class Debugger(pdb.Pdb):
             self.arrived = True
             warnings.simplefilter("default", append=True)  # changes nothing, but Python forgets what it has warned of
 
-    def do_break(self, arg: str, temporary: bool = False) -> bool | None:
+    def do_break(self, arg: str, temporary: Any = False) -> bool | None:
         """Set a breakpoint; that of a function of the student's stops in their code, even if a driver has wrapped it."""
         name, comma, condition = arg.partition(",")
         line = self._find_line(name.strip())
