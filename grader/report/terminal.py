@@ -72,18 +72,24 @@ def describe_unfinished(report: Report, questions: Iterable[QuestionResult] | No
     Args:
         questions: Those to look at; None for all.
     """
-    places: dict[str, list[str]] = {}
+    met: dict[str, list[str]] = {}
     for question in report.questions if questions is None else questions:
-        met = [check for check in report.checks if check.question == question.id and _meets_stub(check)]
-        for message in dict.fromkeys(check.message for check in met):
-            places.setdefault(message, []).append(question.id)
-    lines = []
-    for message, names in places.items():
-        found = STUB.fullmatch(message)
+        checks = [check for check in report.checks if check.question == question.id and _meets_stub(check)]
+        for message in dict.fromkeys(check.message for check in checks):
+            met.setdefault(message, []).append(question.id)
+    places: dict[tuple[str, str], list[str]] = {}  # by questions and task: the same task may have several places
+    for message in sorted(met, key=_find_numbers):
+        names, found = met[message], STUB.fullmatch(message)
         place, task = (found["place"], found["task"]) if found else ("somewhere", message)
         blank, _, rest = task.partition(": ")
-        lines.append(f"  {place} ({', '.join(names)}): {rest if blank in names else task}")
-    return lines
+        places.setdefault((", ".join(names), rest if blank in names else task), []).append(place)
+    return [f"  {' and '.join(found)} ({names}): {task}" for (names, task), found in places.items()]
+
+
+def _find_numbers(message: str) -> list[int]:
+    """Return the numbers of the place that a message begins with: the line, in a notebook after the cell."""
+    found = STUB.fullmatch(message)
+    return [int(number) for number in re.findall(r"\d+", found["place"])] if found else []
 
 
 def explain_question(report: Report, question: QuestionResult) -> list[str]:

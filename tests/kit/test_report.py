@@ -354,6 +354,16 @@ def test_what_is_begun_comes_first() -> None:
 
 
 @RECORDED
+def test_places_of_one_task_are_listed_in_order() -> None:
+    """Catches: line 106 before line 79, and the same long text for each of them."""
+    entry = question_of(0, Outcome.NOT_STARTED, **begun(106, "Agent.method_0: store it"))
+    question, (first, *others) = entry
+    (other,) = question_of(0, Outcome.NOT_STARTED, **begun(79, "Agent.method_0: store it"))[1][:1]
+    report = report_of((question, [first, *others, other]))
+    assert terminal.describe_unfinished(report) == ["  line 79 and line 106 (Agent.method_0): store it"]
+
+
+@RECORDED
 def test_what_fails_in_a_class_comes_before_its_blanks() -> None:
     """Catches: untouched methods that hide the one that is being written, since a class is begun as a whole."""
     parts = [question_of(0, Outcome.NOT_STARTED, **begun(7, "t")), question_of(1, Outcome.FAILED, **WRONG)]
