@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from rich.text import Text
 
 from grader.assignment import AssignmentFiles, Question, UsageError
 from grader.desk.asked import find_questions
+from grader.desk.breakpoints import ignore_breakpoints
 from grader.judge.compare import format_value
 from grader.judge.received import describe_call
 from grader.judge.run import Grader, GradingOptions, select_questions
@@ -122,7 +124,8 @@ def find_failing_checks(
         name: The question's id, or parts of it.
         keyword: Selects checks, as pytest's -k.
         changed: Called with the report after each check.
-        patient: False to run no check after a timeout: the others would take as long.
+        patient: False, for the debugger, to run no check after a timeout, since the others would take as long, and to
+            ignore breakpoints.
 
     Raises:
         NothingToInspect: If no check has called a function of the student's.
@@ -130,8 +133,10 @@ def find_failing_checks(
     """
     asked = find_questions(home.assignment, [name])
     chosen = select_questions(home, asked)
-    with Grader(home) as grader:
-        staged = grader.take(submission)
+    # The debugger stops at breakpoints afterwards. Here, they would hide why the check fails.
+    ignored = contextlib.nullcontext(submission) if patient else ignore_breakpoints(submission, home.assignment)
+    with Grader(home) as grader, ignored as graded:
+        staged = grader.take(graded)
         report = grader.grade(staged, GradingOptions(chosen, keyword, changed, thorough=patient))
         found = grader.tried
         if not patient and not any(check.outcome is Outcome.TIMEOUT for check in report.checks):
@@ -139,6 +144,7 @@ def find_failing_checks(
             report = grader.grade(staged, GradingOptions(chosen, keyword, changed, before=known))
             found = found | grader.tried
         tried, file, source = found, None if staged.handed.notebook else staged.handed.path, staged.path.read_bytes()
+        file = submission if graded != submission else file
     if not report.final:
         faults = [check.message for check in report.checks if check.outcome is Outcome.GRADER_ERROR]
         raise NothingToInspect(report.explain_stop() or faults[0], fault=True)

@@ -21,6 +21,7 @@ PRINTED_LINES = 12
 ONE_REASON = "Nothing could be graded, for one reason:"
 TO_WRITE = "When you have written one of these parts, delete the stub's NotImplementedError in it:"
 NOT_STARTED = "Not started:"
+DEBUG = "python grade.py --debug"  # in messages that do not know the question (judge/failure.py)
 STUB = re.compile(r"(?P<place>.+?) still raises the stub's NotImplementedError.*? \((?P<task>.*)\)", re.DOTALL)
 
 
@@ -225,7 +226,7 @@ def _failure(check: CheckResult) -> list[str]:
 def _body(check: CheckResult) -> list[str]:
     lines = []
     if check.message:
-        lines.append(textwrap.indent(check.message, "      "))
+        lines.append(textwrap.indent(name_debugger(check), "      "))
     if check.hint:
         lines.append(textwrap.indent(check.advice(), "      "))
     if check.mistakes:
@@ -242,6 +243,11 @@ def _body(check: CheckResult) -> list[str]:
             printed = [*printed[:half], f"[... {len(printed) - PRINTED_LINES} lines ...]", *printed[-half:]]
         lines += [f"      | {line}" for line in printed]
     return lines
+
+
+def name_debugger(check: CheckResult) -> str:
+    """Return the message of a check, with the question that the command of the debugger needs."""
+    return check.message.replace(f"`{DEBUG}`", f"`{DEBUG} {check.question}`")
 
 
 def make_closing_lines(report: Report) -> list[str]:

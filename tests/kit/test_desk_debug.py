@@ -642,4 +642,6 @@ def test_a_breakpoint_in_the_code_stops_the_same_debugger(
     text = f"def total(values):\n    first = sum(values)\n    {stop}\n    return first + 1\n"
     done = toy("total", text, "c\np first\nq\n")
     assert "(Pdb) 3.5" in done.stdout
+    assert "total: expected 3.5, got 4.5" in done.stdout, "not that the sandbox has no keyboard"
+    assert "mine.py(4)total()" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
