@@ -10,6 +10,7 @@ from grader.assignment import Question
 
 BLANK = "YOUR CODE HERE"  # marks each place that a student fills in; most students leave it there
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 Place = tuple[str, int]  # name and first line, as a code object has them
 
 
@@ -72,14 +73,27 @@ class FunctionBody:
 def find_bodies(source: bytes) -> list[FunctionBody]:
     """Return the functions of a file, and the methods of its classes."""
     found = []
-    for node in _defined(ast.parse(source)):
-        of_class = isinstance(node, ast.ClassDef)
-        for each in _defined(node) if of_class else [node]:
-            if not isinstance(each, ast.ClassDef):
-                body = each.body[1:] if ast.get_docstring(each) is not None and len(each.body) > 1 else each.body
-                first = min(line.lineno for line in [each, *each.decorator_list])
-                found.append(FunctionBody(f"{node.name}.{each.name}" if of_class else each.name, first, body[0].lineno))
+    for each, owner in _list_functions(source):
+        body = each.body[1:] if ast.get_docstring(each) is not None and len(each.body) > 1 else each.body
+        first = min(line.lineno for line in [each, *each.decorator_list])
+        found.append(FunctionBody(f"{owner}{each.name}", first, body[0].lineno))
     return found
+
+
+def list_methods(source: bytes) -> list[Function]:
+    """Return the nodes of the methods of a file's classes."""
+    return [function for function, owner in _list_functions(source) if owner]
+
+
+def _list_functions(source: bytes) -> Iterator[tuple[Function, str]]:
+    """Yield each function, and what stands before its name: its class and a dot, or nothing."""
+    for node in _defined(ast.parse(source)):
+        if not isinstance(node, ast.ClassDef):
+            yield node, ""
+            continue
+        for each in _defined(node):
+            if not isinstance(each, ast.ClassDef):
+                yield each, f"{node.name}."
 
 
 def _defined(body: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:

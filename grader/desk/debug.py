@@ -24,6 +24,7 @@ from grader.desk.debugger import Debugger, LeftDebugger
 from grader.desk.look import INPUTS_OF_CASE, FailureInspection, NothingToInspect, make_console, print_lines
 from grader.judge.compare import format_value
 from grader.judge.failure import explain_failure
+from grader.report import screen
 from grader.report.model import Outcome
 from grader.report.text import sanitize
 from grader.sandbox import wire, worker
@@ -190,8 +191,11 @@ def _introduce(call: SharedCall, path: Path, places: Set[Place], again: bool) ->
         print_lines(console, "All checks that ran pass; this is the first one.", "green")
     print_lines(console, textwrap.indent(seen.found(), "    "))
     for other in others:
-        print_lines(console, f"✗ {other.check.title} (-k {other.name} also fails on this case)", "red")
-        print_lines(console, textwrap.indent(sanitize(other.tried.said or other.check.message), "    "))
+        same = other.check.message == seen.check.message
+        said = f"✗ {other.check.title} (-k {other.name} also fails on this case{', for the same reason' if same else ''})"
+        print_lines(console, said, screen.choose_style(other.check.outcome))
+        if not same:
+            print_lines(console, textwrap.indent(sanitize(other.tried.said or other.check.message), "    "))
     _print_call(seen, console, places)
     more = f"; {left} more failing {'case' if left == 1 else 'cases'} after it" if left else ""
     keys = "" if again else " Keys:"

@@ -14,6 +14,7 @@ from grader.assignment import AssignmentFiles, UsageError
 from grader.console import explain_missing_module
 from grader.desk.breakpoints import has_breakpoints, ignore_breakpoints
 from grader.desk.look import FailureInspection
+from grader.desk.untouched import find_untouched, mark_untouched
 from grader.judge.run import Grader, GradingOptions, PreparedSubmission
 from grader.judge.student import LastCall
 from grader.report import terminal
@@ -158,7 +159,8 @@ class VisibleChecks:
             if question in (name, *needs) and f"{SUITE}/{check}" not in again:
                 before[f"{SUITE}/{check}"] = self._results.get(check) or _assume_passed(check, question)
         report = self._run(GradingOptions({name, *needs}, before=before, again=again.keys()))
-        found = {check.id: check for check in report.for_student().checks}
+        untouched = find_untouched(self._source, self.home.assignment)
+        found = {check.id: check for check in mark_untouched(report.for_student(), untouched).checks}
         for key, check in again.items():
             result = found.get(key) or CheckResult(id=key, question=name, suite=SUITE, title=check, max_points=0)
             if result.cause is Cause.NOT_REACHED:
