@@ -81,6 +81,7 @@ class WatchScreen:
         self._changed: frozenset[str] = frozenset()
         self._all = False  # show the next complete report in full
         self._last: GradingResult | None = None
+        self._hinted = ""  # the hint that was asked for: it stays when the rest is graded
         self._text, self._end = "starting", ""
         self._status()
 
@@ -199,7 +200,8 @@ class WatchScreen:
         elif question is not None:
             yield from self._explain(report, question)
             if advice := find_advice(event.report, question):
-                yield self._fit(advice if hints else "There is a hint: press h", "bold")
+                self._hinted = advice if hints else self._hinted
+                yield self._fit(advice if advice == self._hinted else "There is a hint: press h", "bold")
         else:
             yield from self._say_next(report)
         if not event.whole:

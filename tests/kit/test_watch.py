@@ -297,6 +297,29 @@ def test_the_keys_stay_while_a_long_name_is_graded(
     assert ("grading DDPGAgent" in line) == (width >= 80), line
 
 
+def test_a_hint_stays_when_the_rest_is_graded(tmp_path: Path, home, capsys: pytest.CaptureFixture[str]) -> None:
+    """Catches: `h` that is lost if it is pressed just before the rest of the questions is graded."""
+    screen = WatchScreen(home, tmp_path / "submitted.py")
+    question = QuestionResult(id="one", title="T", task="t", outcome=Outcome.FAILED, points=0, max_points=3, seconds=0)
+    for whole, hint in ((False, "Which sign?"), (True, "Which sign?"), (True, "Which axis?")):
+        check = CheckResult(
+            id="visible/test_one", question="one", suite="visible", title=f"It {whole}.", max_points=3, outcome=Outcome.FAILED,
+            message=f"{hint} {whole}", hint=hint,
+        )  # fmt: skip
+        report = Report(
+            assignment="a", title="T", suite_version="1", suites=("visible",), isolation="full", isolation_layers=(),
+            questions=[question], checks=[check],
+        )  # fmt: skip
+        screen.show(GradingResult(report, frozenset(), whole, 0.1))
+        if not whole:
+            screen.hint()
+            capsys.readouterr()
+        else:
+            shown = capsys.readouterr().out
+            assert ("There is a hint: press h" in shown) == (hint == "Which axis?"), shown
+            assert (report.checks[0].advice() in shown) == (hint == "Which sign?"), shown
+
+
 def test_the_page_follows_every_save(tmp_path: Path, home, source: str) -> None:
     """A page of the save before is believed; one that still reloads after the end, or is there in part, worries."""
     path, page = tmp_path / "submitted.py", tmp_path / "report.html"
