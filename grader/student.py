@@ -87,7 +87,7 @@ def _check_install() -> int:
 def _grade_student(options: argparse.Namespace) -> int:
     from grader.desk.untouched import find_untouched, mark_untouched
     from grader.judge.run import GradingOptions, grade
-    from grader.report import page, screen
+    from grader.report import screen
     from grader.report.text import sanitize
     from grader.submission import list_remarks
 
@@ -104,7 +104,7 @@ def _grade_student(options: argparse.Namespace) -> int:
     untouched = find_untouched(submission.read_bytes(), home.assignment) if is_python else set()
     with ProgressLine() as progress:
         kept = ReportWriter(options.json, _for_student, progress.show)
-        pages = ReportWriter(options.html, lambda report: page.render(mark_untouched(report.for_student(), untouched)), kept)
+        pages = ReportWriter(options.html, lambda report: _page_for_student(mark_untouched(report, untouched)), kept)
         jobs = choose_jobs(options, home.assignment)
         report = grade(home, submission, options=GradingOptions(questions, options.keyword, pages, jobs=jobs))
     report = mark_untouched(report.for_student(), untouched)
