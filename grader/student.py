@@ -85,6 +85,7 @@ def _check_install() -> int:
 
 
 def _grade_student(options: argparse.Namespace) -> int:
+    from grader.desk.untouched import find_untouched, mark_untouched
     from grader.judge.run import GradingOptions, grade
     from grader.report import screen
     from grader.report.text import sanitize
@@ -99,15 +100,18 @@ def _grade_student(options: argparse.Namespace) -> int:
     if options.watch:
         how = "; in Git Bash, write `winpty` before the command" if os.environ.get("MSYSTEM") else ""
         print(f"--watch needs an interactive terminal; graded once instead{how}", file=sys.stderr)
+    is_python = submission.suffix == ".py" and submission.is_file()
+    untouched = find_untouched(submission.read_bytes(), home.assignment) if is_python else set()
     with ProgressLine() as progress:
         kept = ReportWriter(options.json, _for_student, progress.show)
-        page = ReportWriter(options.html, _page_for_student, kept)
+        pages = ReportWriter(options.html, lambda report: _page_for_student(mark_untouched(report, untouched)), kept)
         jobs = choose_jobs(options, home.assignment)
-        report = grade(home, submission, options=GradingOptions(questions, options.keyword, page, jobs=jobs))
-    screen.render(report.for_student())
+        report = grade(home, submission, options=GradingOptions(questions, options.keyword, pages, jobs=jobs))
+    report = mark_untouched(report.for_student(), untouched)
+    screen.render(report)
     for remark in list_remarks(submission, home.assignment.submission):
         print(f"note: {sanitize(remark)}", file=sys.stderr)
-    for file in (kept, page):
+    for file in (kept, pages):
         file.check()
         if file.path:
             print(f"wrote {file.path}")

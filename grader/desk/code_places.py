@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from grader.assignment import Question
 
 BLANK = "YOUR CODE HERE"  # marks each place that a student fills in; most students leave it there
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 Place = tuple[str, int]  # name and first line, as a code object has them
 
 
@@ -51,6 +53,47 @@ def find_methods(source: bytes, function: str) -> dict[Place, str]:
                 first = min(line.lineno for line in [each, *each.decorator_list])
                 found[each.name, first] = "\n".join(lines[first - 1 : each.end_lineno])
     return found
+
+
+@dataclass(frozen=True)
+class FunctionBody:
+    """A function of a module, or a method of one of its classes.
+
+    Attributes:
+        name: Its name, as in `GAE.__call__`.
+        first: Its first line, that of its first decorator.
+        line: The line of its first statement after the docstring.
+    """
+
+    name: str
+    first: int
+    line: int
+
+
+def find_bodies(source: bytes) -> list[FunctionBody]:
+    """Return the functions of a file, and the methods of its classes."""
+    found = []
+    for each, owner in _list_functions(source):
+        body = each.body[1:] if ast.get_docstring(each) is not None and len(each.body) > 1 else each.body
+        first = min(line.lineno for line in [each, *each.decorator_list])
+        found.append(FunctionBody(f"{owner}{each.name}", first, body[0].lineno))
+    return found
+
+
+def list_methods(source: bytes) -> list[Function]:
+    """Return the nodes of the methods of a file's classes."""
+    return [function for function, owner in _list_functions(source) if owner]
+
+
+def _list_functions(source: bytes) -> Iterator[tuple[Function, str]]:
+    """Yield each function, and what stands before its name: its class and a dot, or nothing."""
+    for node in _defined(ast.parse(source)):
+        if not isinstance(node, ast.ClassDef):
+            yield node, ""
+            continue
+        for each in _defined(node):
+            if not isinstance(each, ast.ClassDef):
+                yield each, f"{node.name}."
 
 
 def _defined(body: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:

@@ -8,21 +8,23 @@ from __future__ import annotations
 import bdb
 import contextlib
 import os
-import pdb
-import signal
 import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType, FrameType, TracebackType
 from typing import Any
+
+from rich.console import Console
 
 from grader.assignment import AssignmentFiles
 from grader.desk.code_places import Place, find_code_places, find_methods
-from grader.desk.look import FailureInspection, NothingToInspect, make_console, print_lines
+from grader.desk.debugger import Debugger, LeftDebugger
+from grader.desk.look import INPUTS_OF_CASE, FailureInspection, NothingToInspect, make_console, print_lines
 from grader.judge.compare import format_value
 from grader.judge.failure import explain_failure
+from grader.report import screen
 from grader.report.model import Outcome
 from grader.report.text import sanitize
 from grader.sandbox import wire, worker
@@ -36,12 +38,19 @@ KEYS = (
     ("c  {continue_to}; Ctrl-C stops again", "q  quit"),
 )
 WIDE = 80  # columns that fit two keys in a line
-# Code that `n` and `s` step over: libraries, the kit, and the callers of the student's code.
-SKIPPED = ("torch", "torch.*", "numpy", "numpy.*", "contextlib", "bdb", "grader.*", "drivers")
 
 
-class LeftDebugger(BaseException):
-    """The user has quit. Drivers suppress exceptions of some calls, but not this one."""
+@dataclass(frozen=True)
+class SharedCall:
+    """A call of the submission, and the checks that look at it.
+
+    Attributes:
+        checks: These checks; the first one explains the call.
+        left: The number of failing calls after this one.
+    """
+
+    checks: list[FailureInspection]
+    left: int
 
 
 def debug(home: AssignmentFiles, looks: Sequence[FailureInspection]) -> bool:
@@ -51,10 +60,10 @@ def debug(home: AssignmentFiles, looks: Sequence[FailureInspection]) -> bool:
         NothingToInspect: If the submission cannot be loaded here.
     """
     calls = list_calls(looks)
-    with _find_file(home, calls[0]) as path:
+    with _find_file(home, looks[0]) as path:
         debugger = Debugger(path)
-        for number, seen in enumerate(calls, 1):
-            _debug(home, seen, debugger, left=len(calls) - number)
+        for call in calls:
+            _debug(home, call, debugger)
             if debugger.left:
                 break
     return debugger.left
@@ -79,13 +88,13 @@ def run_here(home: AssignmentFiles, seen: FailureInspection) -> None:
             _conclude(seen, facts)
 
 
-def list_calls(looks: Sequence[FailureInspection]) -> list[FailureInspection]:
-    """Return these checks, only the first of those that share a call: a case that several checks use is run once."""
-    found: dict[object, FailureInspection] = {}
+def list_calls(looks: Sequence[FailureInspection]) -> list[SharedCall]:
+    """Return the calls of these checks: a case that several checks use is run once."""
+    found: dict[object, list[FailureInspection]] = {}
     for number, seen in enumerate(looks):
         case = seen.tried.case
-        found.setdefault((seen.question.id, case.name) if case else number, seen)
-    return list(found.values())
+        found.setdefault((seen.question.id, case.name) if case else number, []).append(seen)
+    return [SharedCall(checks, len(found) - number) for number, checks in enumerate(found.values(), 1)]
 
 
 @contextlib.contextmanager
@@ -101,27 +110,17 @@ def _find_driver(seen: FailureInspection) -> Callable[..., Any]:
     return driver
 
 
-def _debug(home: AssignmentFiles, seen: FailureInspection, debugger: Debugger, left: int) -> None:
-    """Debug one call. left: the number of calls after it."""
-    function, path = seen.question.function, Path(debugger.path)
-    submitted = _load(home, seen, path)
+def _debug(home: AssignmentFiles, call: SharedCall, debugger: Debugger) -> None:
+    """Debug one call."""
+    seen, path = call.checks[0], Path(debugger.path)
+    function, submitted = seen.question.function, _load(home, seen, path)
     if not hasattr(submitted, function):
         raise NothingToInspect(f"{seen.question.id}: {seen.check.message}")
-    source = path.read_bytes()
     others = [question for question in home.assignment.questions if question.id != seen.question.id]
-    places = find_code_places(source, seen.question, others)
-    _introduce(seen, path, left, again=debugger.used)
-    # Calls whose output is suppressed are usually preparation, but one of them may never end. And possibly only other code of
-    # the class is called here, and none of the places to stop at.
-    wider = places | find_methods(source, function).keys()
-    tries = [(places, False)] if seen.check.outcome is not Outcome.TIMEOUT else []
-    tries += [(places, True), (wider, True)]
+    places = find_code_places(path.read_bytes(), seen.question, others)
+    _introduce(call, path, places, again=debugger.used)
     try:
-        for where, silent in dict.fromkeys((frozenset(where), silent) for where, silent in tries):
-            facts = debugger.follow(_find_driver(seen), submitted, seen.tried.inputs, where, silent)
-            if debugger.arrived:
-                break
-            submitted = _load(home, seen, path)
+        facts = _follow(home, seen, debugger, submitted, places)
     except (bdb.BdbQuit, LeftDebugger):
         return
     except BaseException as error:  # SystemExit as well: the student's code may call exit()
@@ -136,6 +135,28 @@ def _debug(home: AssignmentFiles, seen: FailureInspection, debugger: Debugger, l
             if not debugger.arrived:
                 print_lines(make_console(), f"The driver {seen.tried.driver} did not call {function}.")
             _conclude(seen, facts)
+
+
+def _follow(home: AssignmentFiles, seen: FailureInspection, debugger: Debugger, submitted: Any, places: Set[Place]) -> Any:
+    """Return the result of a call that stops in one of the places, or raise its exception."""
+    # Calls whose output is suppressed are usually preparation, but one of them may never end, or be the only one. And possibly
+    # only other code of the class is called here, and none of the places to stop at.
+    wider = places | find_methods(Path(debugger.path).read_bytes(), seen.question.function).keys()
+    wanted = [(places, False)] if seen.check.outcome is not Outcome.TIMEOUT else []
+    *tries, last = dict.fromkeys((frozenset(where), silent) for where, silent in [*wanted, (places, True), (wider, True)])
+    for where, silent in tries:
+        try:
+            facts = debugger.follow(_find_driver(seen), submitted, seen.tried.inputs, where, silent)
+        except (bdb.BdbQuit, LeftDebugger, KeyboardInterrupt):
+            raise
+        except BaseException:  # SystemExit as well
+            if debugger.arrived or debugger.left:
+                raise
+        else:
+            if debugger.arrived:
+                return facts
+        submitted = _load(home, seen, Path(debugger.path))
+    return debugger.follow(_find_driver(seen), submitted, seen.tried.inputs, *last)
 
 
 def _load(home: AssignmentFiles, seen: FailureInspection, path: Path) -> Any:
@@ -159,8 +180,9 @@ def _load(home: AssignmentFiles, seen: FailureInspection, path: Path) -> Any:
     return submitted
 
 
-def _introduce(seen: FailureInspection, path: Path, left: int, again: bool) -> None:
+def _introduce(call: SharedCall, path: Path, places: Set[Place], again: bool) -> None:
     """Print the case, the expected result and what the grader found; the first time, also pdb's keys."""
+    (seen, *others), left = call.checks, call.left
     console = make_console()
     if again:
         print_lines(console, "\nNext failing case", "bold underline")
@@ -168,9 +190,13 @@ def _introduce(seen: FailureInspection, path: Path, left: int, again: bool) -> N
     if seen.passed:
         print_lines(console, "All checks that ran pass; this is the first one.", "green")
     print_lines(console, textwrap.indent(seen.found(), "    "))
-    print_lines(console, f"\n{seen.called()}", "bold")
-    for name, value in seen.inputs().items():
-        print_lines(console, f"    {name} = {format_value(value)}")
+    for other in others:
+        same = other.check.message == seen.check.message
+        said = f"✗ {other.check.title} (-k {other.name} also fails on this case{', for the same reason' if same else ''})"
+        print_lines(console, said, screen.choose_style(other.check.outcome))
+        if not same:
+            print_lines(console, textwrap.indent(sanitize(other.tried.said or other.check.message), "    "))
+    _print_call(seen, console, places)
     more = f"; {left} more failing {'case' if left == 1 else 'cases'} after it" if left else ""
     keys = "" if again else " Keys:"
     print_lines(console, f"\nStopping in {seen.question.function} in {path.name}{more}.{keys}", "bold")
@@ -180,6 +206,21 @@ def _introduce(seen: FailureInspection, path: Path, left: int, again: bool) -> N
         for pair in KEYS:
             print_lines(console, lines.format(*(key.format(continue_to=continue_to) for key in pair)))
         print_lines(console, "")
+
+
+def _print_call(seen: FailureInspection, console: Console, places: Set[Place]) -> None:
+    """Print the call in the words of the report; of several calls, only what also holds for the one that is stopped in."""
+    called, (arguments, rest), received = seen.called(), seen.inputs(), seen.tried.received
+    if received and received.times > 1 and received.function.rpartition(".")[2] in {name for name, _ in places}:
+        case = f" (case {seen.tried.case.name})" if seen.tried.case else ""
+        called = f"{received.function} was called {received.times:,} times{case}; `a` prints what this call received."
+        arguments, rest = {}, seen.tried.inputs
+    print_lines(console, f"\n{called}", "bold")
+    for heading, values in (("", arguments), (INPUTS_OF_CASE, rest)):
+        if heading and values:
+            print_lines(console, f"  {heading}")
+        for name, value in values.items():
+            print_lines(console, f"    {name} = {format_value(value)}")
 
 
 def _conclude(seen: FailureInspection, facts: Any) -> None:
@@ -202,137 +243,3 @@ def _describe(seen: FailureInspection, status: str, error: BaseException, path: 
     """Return an exception in the form of a report, with the student's own lines."""
     details = worker.describe_safely(status, error, {"submission": str(path)})
     return sanitize(explain_failure(Reply(status, details=details), seen.question, 0, 0, "").message)
-
-
-class Debugger(pdb.Pdb):
-    """A pdb that starts in the student's code, and hides all code around the driver.
-
-    Breakpoints that the user sets stay for all calls that it follows.
-
-    Attributes:
-        left: Whether the user has quit.
-        used: Whether it has followed a call.
-        arrived: Whether the last call that it followed reached one of the places to stop at.
-    """
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(skip=SKIPPED)
-        self.path = str(path)
-        self.screen = sys.stdout
-        self.places: Set[Place] = frozenset()
-        self.silent = False
-        self.driver: CodeType | None = None
-        self.shown: BaseException | None = None  # the last exception at which it stopped
-        self.arrived = self.left = self.used = False
-
-    def follow(
-        self, driver: Callable[..., Any], submitted: Any, inputs: dict[str, Any], places: Set[Place], silent: bool = False
-    ) -> Any:
-        """Return the result of the driver, or raise its exception.
-
-        Args:
-            places: Code at which to stop, whichever is entered first; by default, the first line of the student's file.
-            silent: Whether to stop even in calls whose output the driver suppresses.
-
-        Raises:
-            LeftDebugger: If the user quits.
-        """
-        self.driver, self.places, self.silent = driver.__code__, places, silent
-        self.arrived, self.used = False, True
-        self.reset()
-        with _interruptible(), self._taking_breakpoints():
-            sys.settrace(self.trace_dispatch)
-            try:
-                return driver(submitted, **inputs)
-            finally:
-                sys.settrace(None)
-
-    @contextlib.contextmanager
-    def _taking_breakpoints(self) -> Iterator[None]:
-        """Let breakpoint() and pdb.set_trace() stop this debugger: a second one would fight with it for the terminal."""
-        before = sys.breakpointhook, pdb.set_trace
-        sys.breakpointhook = pdb.set_trace = self._stop_at_breakpoint
-        try:
-            yield
-        finally:
-            sys.breakpointhook, pdb.set_trace = before
-
-    def _stop_at_breakpoint(self, *_given: Any, **_named: Any) -> None:
-        if sys.stdout is self.screen or self.silent:  # not in a call that only prepares
-            self.arrived = True
-            self.set_trace(sys._getframe(1))
-
-    def look_back(self, error: BaseException) -> None:
-        """Stop at the student's line that raised, unless it stopped there already."""
-        if error is self.shown or not any(frame.f_code.co_filename == self.path for frame in _frames(error)):
-            return
-        if sys.stdin.closed:  # exit() closes it
-            return
-        text = "\nStopped where it was raised: p NAME prints a value, u and d move along the call stack, q quits."
-        print_lines(make_console(), text)
-        self.reset()
-        with _interruptible():
-            self.interaction(None, error.__traceback__)
-
-    def trace_dispatch(self, frame: FrameType, event: str, arg: Any) -> Any:
-        try:
-            return super().trace_dispatch(frame, event, arg)
-        except bdb.BdbQuit:
-            raise LeftDebugger from None
-
-    def dispatch_call(self, frame: FrameType, arg: Any) -> Any:
-        if self.arrived:
-            return super().dispatch_call(frame, arg)
-        code = frame.f_code
-        if code.co_filename != self.path or (self.places and (code.co_name, code.co_firstlineno) not in self.places):
-            return None
-        if sys.stdout is not self.screen and not self.silent:
-            return None
-        self.arrived = True
-        self.cmdqueue.append("list")  # more than one line of code, at the first stop
-        caller = frame.f_back
-        while caller is not None:  # so that `n` after the last line continues in the caller
-            caller.f_trace = self.trace_dispatch
-            self.botframe = caller
-            if caller.f_code is self.driver:
-                break
-            caller = caller.f_back
-        self.set_step()
-        return self.trace_dispatch
-
-    def interaction(self, *given: Any) -> None:
-        with contextlib.redirect_stdout(self.screen):  # the prompt must be seen also where the driver suppresses output
-            super().interaction(*given)
-
-    def user_exception(self, frame: FrameType, exc_info: Any) -> None:
-        self.shown = exc_info[1]
-        super().user_exception(frame, exc_info)
-
-    def get_stack(self, f: FrameType | None, t: TracebackType | None) -> tuple[list[tuple[FrameType, int]], int]:
-        """Return the calls from the driver on; after an exception, select the last one in the student's code."""
-        stack, index = super().get_stack(f, t)
-        if f is None:
-            index = max(at for at, (frame, _) in enumerate(stack) if frame.f_code.co_filename == self.path)
-        first = next((at for at, (frame, _) in enumerate(stack) if frame.f_code is self.driver), 0)
-        return stack[first:], max(index - first, 0)
-
-    def set_quit(self) -> None:
-        self.left = True  # even if the code that is left catches BdbQuit
-        super().set_quit()
-
-
-def _frames(error: BaseException) -> Iterator[FrameType]:
-    step = error.__traceback__
-    while step is not None:
-        yield step.tb_frame
-        step = step.tb_next
-
-
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let pdb handle Ctrl-C, and restore the handler afterwards."""
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,12 +14,16 @@ from rich.text import Text
 
 from grader.assignment import AssignmentFiles, Question, UsageError
 from grader.desk.asked import find_questions
+from grader.desk.breakpoints import ignore_breakpoints
 from grader.judge.compare import format_value
+from grader.judge.received import describe_call
 from grader.judge.run import Grader, GradingOptions, select_questions
 from grader.judge.student import LastCall
 from grader.report import layout, screen, terminal
 from grader.report.model import Cause, CheckResult, Outcome, Report
 from grader.report.text import sanitize
+
+INPUTS_OF_CASE = "inputs of the case:"  # as reports print it
 
 
 class NothingToInspect(Exception):
@@ -65,19 +70,22 @@ class FailureInspection:
         print_lines(console, said, screen.choose_style(outcome))
 
     def called(self) -> str:
-        """Return a line with the function that was called, and the case."""
-        case = f"case {self.tried.case.name}, " if self.tried.case else ""
-        if self.tried.received is not None:
-            return f"{self.tried.received.function} received ({case}driver {self.tried.driver}):"
-        return f"Called with ({case}driver {self.tried.driver}):"
+        """Return a line with the function that was called, and the case, as in the report."""
+        case = self.tried.case
+        if case is None:
+            return f"Called with (driver {self.tried.driver}):"
+        return describe_call(case, self.question, self.tried.received)[0]
 
-    def inputs(self) -> dict[str, Any]:
-        """Return the arguments that the function received, and the inputs of its case that these do not show."""
+    def inputs(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the arguments that the function received, and the inputs of its case that these do not show.
+
+        If the arguments are not known, the inputs of the case stand in their place.
+        """
         received = self.tried.received
         if received is None:
-            return self.tried.inputs
+            return self.tried.inputs, {}
         hidden = {} if received.whole else self.tried.inputs
-        return received.arguments | {name: value for name, value in hidden.items() if not received.shows(name)}
+        return received.arguments, {name: value for name, value in hidden.items() if not received.shows(name)}
 
     def found(self) -> str:
         """Return how the check failed, without the inputs; and the expected facts, if the failure does not show them."""
@@ -116,7 +124,8 @@ def find_failing_checks(
         name: The question's id, or parts of it.
         keyword: Selects checks, as pytest's -k.
         changed: Called with the report after each check.
-        patient: False to run no check after a timeout: the others would take as long.
+        patient: False, for the debugger, to run no check after a timeout, since the others would take as long, and to
+            ignore breakpoints.
 
     Raises:
         NothingToInspect: If no check has called a function of the student's.
@@ -124,8 +133,10 @@ def find_failing_checks(
     """
     asked = find_questions(home.assignment, [name])
     chosen = select_questions(home, asked)
-    with Grader(home) as grader:
-        staged = grader.take(submission)
+    # The debugger stops at breakpoints afterwards. Here, they would hide why the check fails.
+    ignored = contextlib.nullcontext(submission) if patient else ignore_breakpoints(submission, home.assignment)
+    with Grader(home) as grader, ignored as graded:
+        staged = grader.take(graded)
         report = grader.grade(staged, GradingOptions(chosen, keyword, changed, thorough=patient))
         found = grader.tried
         if not patient and not any(check.outcome is Outcome.TIMEOUT for check in report.checks):
@@ -133,6 +144,7 @@ def find_failing_checks(
             report = grader.grade(staged, GradingOptions(chosen, keyword, changed, before=known))
             found = found | grader.tried
         tried, file, source = found, None if staged.handed.notebook else staged.handed.path, staged.path.read_bytes()
+        file = submission if graded != submission else file
     if not report.final:
         faults = [check.message for check in report.checks if check.outcome is Outcome.GRADER_ERROR]
         raise NothingToInspect(report.explain_stop() or faults[0], fault=True)

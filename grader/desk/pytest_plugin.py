@@ -92,7 +92,7 @@ class VisiblePlugin:
                 home = find_assignment(path)
             except UsageError as error:
                 raise pytest.UsageError(str(error)) from error
-            self.suites[path] = VisibleChecks(home) if home else None
+            self.suites[path] = VisibleChecks(home, self._wants_debugger()) if home else None
         return self.suites[path]
 
     @pytest.hookimpl(wrapper=True)
@@ -257,6 +257,10 @@ class VisiblePlugin:
             if untouched := terminal.describe_untouched(report):
                 lines += ["", terminal.NOT_STARTED, *untouched]
             lines += ["", *terminal.make_closing_lines(report)]
+            if suite.ignores_breakpoints:
+                lines.append(
+                    "breakpoint() and pdb stop only in checks that fail; to stop in others as well: pytest --trace -k NAME"
+                )
             terminalreporter.section(report.title)
             terminalreporter.line(layout.wrap_lines("\n".join(lines), shutil.get_terminal_size().columns))
 

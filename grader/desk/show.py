@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.desk.look import FailureInspection, make_console, print_lines
+from grader.desk.look import INPUTS_OF_CASE, FailureInspection, make_console, print_lines
 from grader.judge import compare
 from grader.judge.compare import format_number
 from grader.judge.student import Comparison
@@ -47,9 +47,15 @@ def show_failure(looks: list[FailureInspection]) -> None:
     first, *others = looks
     first.print_headline(console)
     print_lines(console, f"\n{first.called()}", "bold")
-    _print_inputs(console, first.inputs())
+    arguments, rest = first.inputs()
+    _print_inputs(console, arguments)
+    if rest := {name: value for name, value in rest.items() if not any(_is_same(value, known) for known in arguments.values())}:
+        print_lines(console, INPUTS_OF_CASE, "bold")
+        _print_inputs(console, rest)
     if first.tried.compared is not None:
         _print_compared(console, first.tried.compared, first.passed)
+        if facts := _find_facts(first.tried.said, first.tried.compared):
+            print_lines(console, sanitize(facts))
     elif found := first.found():
         print_lines(console, found)
     if first.passed:
@@ -59,6 +65,12 @@ def show_failure(looks: list[FailureInspection]) -> None:
         print_lines(console, "\nThese checks also fail; add their -k to look at them:", "bold")
     for other in others:
         print_lines(console, f"  ✗ {other.check.title} (-k {other.name})")
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Return whether both are arrays with the same numbers, which need only one column."""
+    arrays = isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and one.ndim > 0
+    return arrays and one.dtype == other.dtype and np.array_equal(one, other)
 
 
 def _print_inputs(console: Console, inputs: dict[str, Any]) -> None:
@@ -135,6 +147,12 @@ def _print_compared(console: Console, compared: Comparison, passed: bool) -> Non
         print_lines(console, f"{'Also' if passed else 'Also different'}: {_names(left)}")
     if agree and not passed:
         print_lines(console, f"Agree: {_names(agree)}", screen.choose_style(Outcome.PASSED))
+
+
+def _find_facts(said: str, compared: Comparison) -> str:
+    """Return the rest of a failure message: the numbers behind a right or wrong that is compared."""
+    differs = compare.difference(compared.forms[0], compared.got, compared.rtol, compared.atol, compared.exact_dtype)
+    return said.removeprefix(differs).strip("\n") if differs and said.startswith(differs) else ""
 
 
 def _names(paths: list[str]) -> str:

@@ -6,12 +6,15 @@ import contextlib
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from grader.assignment import AssignmentFiles, UsageError
 from grader.console import explain_missing_module
+from grader.desk.breakpoints import has_breakpoints, ignore_breakpoints
 from grader.desk.look import FailureInspection
+from grader.desk.untouched import find_untouched, mark_untouched
 from grader.judge.run import Grader, GradingOptions, PreparedSubmission
 from grader.judge.student import LastCall
 from grader.report import terminal
@@ -52,10 +55,13 @@ class VisibleChecks:
     Attributes:
         known: The question of each check in the file, by the check's name.
         asked: The names of the selected checks.
+        ignores_breakpoints: Whether the submission has breakpoints, which were ignored.
     """
 
-    def __init__(self, home: AssignmentFiles) -> None:
+    def __init__(self, home: AssignmentFiles, for_debugger: bool = False) -> None:
+        """Take an assignment. for_debugger: Whether to ignore breakpoints, because a debugger follows that stops there."""
         self.home = home
+        self._for_debugger = for_debugger
         self.known: dict[str, str] = {}
         self.asked: set[str] = set()
         self._results: dict[str, CheckResult] = {}
@@ -64,6 +70,7 @@ class VisibleChecks:
         self._staged: PreparedSubmission | None = None
         self._source = b""
         self._refused = ""
+        self.ignores_breakpoints = False
 
     def result(self, name: str) -> CheckResult:
         """Return the result of a check, as a student may see it.
@@ -86,7 +93,7 @@ class VisibleChecks:
         result, staged = self._results[name], self._staged
         if result.id not in self._tried or staged is None:
             return None
-        file = None if staged.handed.notebook else staged.handed.path
+        file = None if staged.handed.notebook else self.home.stub if self.ignores_breakpoints else staged.handed.path
         question = self.home.assignment.question(result.question)
         return FailureInspection(question, result, self._tried[result.id], file, self._source)
 
@@ -152,11 +159,13 @@ class VisibleChecks:
             if question in (name, *needs) and f"{SUITE}/{check}" not in again:
                 before[f"{SUITE}/{check}"] = self._results.get(check) or _assume_passed(check, question)
         report = self._run(GradingOptions({name, *needs}, before=before, again=again.keys()))
-        found = {check.id: check for check in report.for_student().checks}
+        untouched = find_untouched(self._source, self.home.assignment)
+        found = {check.id: check for check in mark_untouched(report.for_student(), untouched).checks}
         for key, check in again.items():
             result = found.get(key) or CheckResult(id=key, question=name, suite=SUITE, title=check, max_points=0)
             if result.cause is Cause.NOT_REACHED:
                 result.outcome, result.cause, result.message = Outcome.GRADER_ERROR, Cause.GRADER, report.explain_stop()
+            result.message = terminal.name_debugger(result)
             self._results[check] = result
 
     def _asked(self, question: str) -> list[str]:
@@ -169,7 +178,10 @@ class VisibleChecks:
             with _followed_by_no_debugger():
                 self._grader = self._grader or Grader(self.home)
                 if self._staged is None:
-                    self._staged = self._grader.take(self.home.stub)
+                    path = self.home.stub
+                    self.ignores_breakpoints = self._for_debugger and has_breakpoints(path)
+                    with ignore_breakpoints(path, self.home.assignment) if self._for_debugger else nullcontext(path) as graded:
+                        self._staged = self._grader.take(graded)
                     self._source = self._staged.path.read_bytes()
                 report = self._grader.grade(self._staged, options)
         except ModuleNotFoundError as error:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from grader.assignment import Assignment, AssignmentFiles, UsageError
 from grader.desk.keyboard import Keyboard
+from grader.desk.untouched import find_untouched, mark_untouched
 from grader.desk.watchscreen import Event, GradingFailure, GradingProgress, GradingResult, WatchScreen
 from grader.judge.run import Grader, GradingOptions, PreparedSubmission
 from grader.report import terminal
@@ -198,6 +199,7 @@ class _Grading:
     def _grade(self, began: float) -> None:
         staged = self._grader.take(self._submission)
         changed = self._changed(staged) if self._last is not None else frozenset()
+        untouched = find_untouched(staged.path.read_bytes(), self._grader.home.assignment)
         functions = sorted({self._grader.home.assignment.question(question).function for question in changed})
         self._events.put(GradingProgress(0, 0, ", ".join(functions) or "everything"))
         if changed and self._last is not None:
@@ -206,12 +208,12 @@ class _Grading:
                 return
             self._reach |= {name: staged.reach[name] for name in functions}
             self._own |= {name: own for name, own in staged.fingerprints.items() if name in functions}
-            self._last = self._together(self._last, report, changed)
+            self._last = mark_untouched(self._together(self._last, report, changed), untouched)
             self._events.put(GradingResult(self._last, changed, False, time.monotonic() - began))
         report = self._grader.grade(staged, GradingOptions(self._select, changed=self._step))
         if self._grader.interrupted.is_set():
             return
-        report = report.for_student()
+        report = mark_untouched(report.for_student(), untouched)
         # Results of questions are kept while the file cannot be loaded.
         if not terminal.explain_common_failure(report):
             self._reach, self._own, self._last = staged.reach, staged.fingerprints, report

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 KEYS = ("h hint · d debug · a all · q quit", "[h]int [d]ebug [a]ll [q]uit")  # the shorter ones for a narrow terminal
 WIDE = 80  # columns that fit the names of all questions
 ROOM = 13  # lines for all but the explanation
+LEAST_NAME = 16  # columns for the part that is being graded; with fewer, it is left out
 BAR = 40  # columns of the bar at most
 
 
@@ -80,7 +81,8 @@ class WatchScreen:
         self._changed: frozenset[str] = frozenset()
         self._all = False  # show the next complete report in full
         self._last: GradingResult | None = None
-        self._text = "starting"
+        self._hinted = ""  # the hint that was asked for: it stays when the rest is graded
+        self._text, self._end = "starting", ""
         self._status()
 
     def show(self, event: Event) -> None:
@@ -90,8 +92,8 @@ class WatchScreen:
             self._print(event.message)
             self._status("waiting for the next save")
         elif isinstance(event, GradingProgress):
-            what = f"grading {event.question}".strip()
-            self._status(f"{what}, {event.done} of {event.count} checks" if event.count else what, passing=True)
+            done = f", {event.done} of {event.count} checks" if event.count else ""
+            self._status(f"grading {event.question}".strip(), passing=True, end=done)
         else:
             again = self._report
             self._report, self._changed, self._last = event.report, event.changed or self._changed, event
@@ -198,7 +200,8 @@ class WatchScreen:
         elif question is not None:
             yield from self._explain(report, question)
             if advice := find_advice(event.report, question):
-                yield self._fit(advice if hints else "There is a hint: press h", "bold")
+                self._hinted = advice if hints else self._hinted
+                yield self._fit(advice if advice == self._hinted else "There is a hint: press h", "bold")
         else:
             yield from self._say_next(report)
         if not event.whole:
@@ -253,22 +256,26 @@ class WatchScreen:
         if not self._plain:
             self._console.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
 
-    def _status(self, text: str | None = None, passing: bool = False) -> None:
+    def _status(self, text: str | None = None, passing: bool = False, end: str = "") -> None:
         """Show the status next to the keys, or show it again.
 
         Args:
+            text: The status; its end is cut where the line is too long.
             passing: Whether it changes soon, and needs no line of its own.
+            end: The part of it that is not cut.
         """
-        self._text = self._text if text is None else text
+        self._text, self._end = (self._text, self._end) if text is None else (text, end)
         keys = KEYS[self._console.width < WIDE]
-        line = f"{keys}    {self._text}"
+        line = f"{keys}    {self._text}{self._end}"
         if self._plain:
             if not passing:
                 self._console.print(line, soft_wrap=True, markup=False)
             return
         self._begin_line()
-        if len(line) >= self._console.width:
-            line = self._text
+        if len(line) >= self._console.width:  # the keys matter most, then the numbers
+            room = max(self._console.width - 1 - len(f"{KEYS[1]}    {self._end}"), 0)
+            short = self._text if len(self._text) <= room else f"{self._text[: room - 3]}..." if room > LEAST_NAME else ""
+            line = f"{KEYS[1]}    {short}{self._end if short else self._end.removeprefix(', ')}"
         self._console.print(line[: self._console.width - 1], end="", markup=False, style="dim")
 
 

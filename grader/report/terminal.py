@@ -21,6 +21,7 @@ PRINTED_LINES = 12
 ONE_REASON = "Nothing could be graded, for one reason:"
 TO_WRITE = "When you have written one of these parts, delete the stub's NotImplementedError in it:"
 NOT_STARTED = "Not started:"
+DEBUG = "python grade.py --debug"  # in messages that do not know the question (judge/failure.py)
 STUB = re.compile(r"(?P<place>.+?) still raises the stub's NotImplementedError.*? \((?P<task>.*)\)", re.DOTALL)
 
 
@@ -72,18 +73,24 @@ def describe_unfinished(report: Report, questions: Iterable[QuestionResult] | No
     Args:
         questions: Those to look at; None for all.
     """
-    places: dict[str, list[str]] = {}
+    met: dict[str, list[str]] = {}
     for question in report.questions if questions is None else questions:
-        met = [check for check in report.checks if check.question == question.id and _meets_stub(check)]
-        for message in dict.fromkeys(check.message for check in met):
-            places.setdefault(message, []).append(question.id)
-    lines = []
-    for message, names in places.items():
-        found = STUB.fullmatch(message)
+        checks = [check for check in report.checks if check.question == question.id and _meets_stub(check)]
+        for message in dict.fromkeys(check.message for check in checks):
+            met.setdefault(message, []).append(question.id)
+    places: dict[tuple[str, str], list[str]] = {}  # by questions and task: the same task may have several places
+    for message in sorted(met, key=_find_numbers):
+        names, found = met[message], STUB.fullmatch(message)
         place, task = (found["place"], found["task"]) if found else ("somewhere", message)
         blank, _, rest = task.partition(": ")
-        lines.append(f"  {place} ({', '.join(names)}): {rest if blank in names else task}")
-    return lines
+        places.setdefault((", ".join(names), rest if blank in names else task), []).append(place)
+    return [f"  {' and '.join(found)} ({names}): {task}" for (names, task), found in places.items()]
+
+
+def _find_numbers(message: str) -> list[int]:
+    """Return the numbers of the place that a message begins with: the line, in a notebook after the cell."""
+    found = STUB.fullmatch(message)
+    return [int(number) for number in re.findall(r"\d+", found["place"])] if found else []
 
 
 def explain_question(report: Report, question: QuestionResult) -> list[str]:
@@ -219,7 +226,7 @@ def _failure(check: CheckResult) -> list[str]:
 def _body(check: CheckResult) -> list[str]:
     lines = []
     if check.message:
-        lines.append(textwrap.indent(check.message, "      "))
+        lines.append(textwrap.indent(name_debugger(check), "      "))
     if check.hint:
         lines.append(textwrap.indent(check.advice(), "      "))
     if check.mistakes:
@@ -236,6 +243,11 @@ def _body(check: CheckResult) -> list[str]:
             printed = [*printed[:half], f"[... {len(printed) - PRINTED_LINES} lines ...]", *printed[-half:]]
         lines += [f"      | {line}" for line in printed]
     return lines
+
+
+def name_debugger(check: CheckResult) -> str:
+    """Return the message of a check, with the question that the command of the debugger needs."""
+    return check.message.replace(f"`{DEBUG}`", f"`{DEBUG} {check.question}`")
 
 
 def make_closing_lines(report: Report) -> list[str]:

@@ -51,10 +51,10 @@ def toy(built_toy: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedPr
     """Debug a question of the toy with this text as the submission. It needs no torch, whose import takes longest."""
     root = Path(shutil.copytree(built_toy, tmp_path / "toy"))
 
-    def run(question: str, text: str, keys: str, *more: str) -> subprocess.CompletedProcess[str]:
-        path = root / "mine.py"
+    def run(question: str, text: str, keys: str, *more: str, shows: bool = False) -> subprocess.CompletedProcess[str]:
+        path, option = root / "mine.py", "--show" if shows else "--debug"
         path.write_text(text)
-        command = [sys.executable, "-c", TOY, str(root), "--debug", question, "--submission", str(path), *more]
+        command = [sys.executable, "-c", TOY, str(root), option, question, "--submission", str(path), *more]
         return subprocess.run(command, cwd=ROOT, input=keys, capture_output=True, text=True, timeout=PATIENCE)
 
     return run
@@ -266,6 +266,13 @@ def total(submitted, values):
 """
 
 
+def change_driver(folder: Path, text: str) -> None:
+    """Replace the driver of `total` in the toy that lies in this folder."""
+    drivers = folder / "toy" / "tests" / "drivers" / "toy.py"
+    _, spread, others = drivers.read_text().partition("\n\ndef spread")
+    drivers.write_text(text + spread + others)
+
+
 @pytest.mark.parametrize(
     ("counts", "first"),
     [
@@ -276,19 +283,101 @@ def total(submitted, values):
 )
 def test_it_stops_in_the_call_that_counts(toy, tmp_path: Path, counts: str, first: str) -> None:
     """Catches: the values of a call made beforehand, and a prompt that goes where the driver sends all output."""
-    drivers = tmp_path / "toy" / "tests" / "drivers" / "toy.py"
-    _, spread, others = drivers.read_text().partition("\n\ndef spread")
-    drivers.write_text(SILENT.format(counts=counts) + spread + others)
+    change_driver(tmp_path, SILENT.format(counts=counts))
     done = toy("total", "def total(values):\n    return 17\n", "p values[0]\nq\n")
     assert f"(Pdb) {first}" in done.stdout
 
 
+def test_a_call_that_raises_is_stopped_in_before(toy, tmp_path: Path) -> None:
+    """Catches: keys to step with, and then only the exception, where a driver suppresses the output of the call."""
+    change_driver(tmp_path, SILENT.format(counts='\n        return {"total": submitted.total(values[1:])}'))
+    done = toy("total", "def total(values):\n    first = 17\n    raise ValueError(first)\n", "n\np first\nq\n")
+    assert "->\t    first = 17" in done.stdout
+    assert "(Pdb) 17" in done.stdout
+
+
+def test_several_calls_are_told_from_the_one_that_is_stopped_in(toy, tmp_path: Path) -> None:
+    """Catches: the arguments of the last call, under the name of the first one, in which the debugger stops."""
+    change_driver(
+        tmp_path, 'def total(submitted, values):\n    submitted.total([9])\n    return {"total": submitted.total(values)}'
+    )
+    done = toy("total", "def total(values):\n    return 17\n", "a\nq\n")
+    said, _, stopped = done.stdout.partition("Stopping in total")
+    assert "total was called 2 times (case three_values); `a` prints what this call received.\n  inputs of the case:" in said
+    assert "received:" not in said
+    assert "values = [9]" in stopped
+    shown = toy("total", "def total(values):\n    return 17\n", "", shows=True).stdout
+    assert "total was called 2 times; in the last call, which may be right, it received (case three_values):" in shown
+
+
+def test_what_earlier_calls_print_is_not_shown(toy, tmp_path: Path) -> None:
+    """Catches: a warning between "Stopping in" and the first line, of a call on other data that nobody sees."""
+    change_driver(tmp_path, SILENT.format(counts='\n    return {"total": submitted.total(values)}'))
+    text = "import warnings\n\n\ndef total(values):\n    first = 17\n    warnings.warn('careful')\n    return first\n"
+    done = toy("total", text, "n\nq\n")
+    assert "careful" not in done.stderr
+    done = toy("total", text, "n\nn\nq\n")
+    assert done.stderr.count("UserWarning: careful") == 1, "the call that is stepped through prints its own"
+
+
+WRAPPING = """import functools
+
+
+def total(submitted, values):
+    own = submitted.total
+
+    @functools.wraps(own)
+    def wrapped(*given):
+        return own(*given)
+
+    submitted.total = wrapped
+    return {"total": submitted.total(values)}
+"""
+
+
+def test_a_breakpoint_by_name_is_set_in_the_students_file(toy, tmp_path: Path) -> None:
+    """Catches: `b total` that stops in the driver, which has wrapped the function."""
+    change_driver(tmp_path, WRAPPING)
+    text = """
+def total(values):
+    \"\"\"Return the sum.\"\"\"
+    return helper(values)
+
+
+def helper(values):
+    made = Made()
+    made.go()
+    return 17
+
+
+class Made:
+    def go(self):
+        again = 1
+"""
+    done = toy("total", text, "b total\nb helper, len(values) > 2\nb Made.go\nb made.other\nc\nc\np again\nn\np again\nq\n")
+    lines = [int(line.rpartition(":")[2]) for line in done.stdout.splitlines() if "Breakpoint " in line]
+    assert lines == [4, 8, 15]
+    assert "drivers" not in done.stdout
+    assert "(Pdb) 1\n" in done.stdout
+
+
+def test_all_checks_of_a_case_are_named(toy, tmp_path: Path) -> None:
+    """Catches: one of two failing checks, and an end that says nothing of the other: they look at the same case."""
+    checks = tmp_path / "toy" / "tests" / "visible" / "test_toy.py"
+    more = (
+        '\n\n@points(0, question="total")\ndef test_again(student):\n    """Once more."""\n    student.expect("three_values")\n'
+    )
+    checks.write_text(checks.read_text() + more)
+    done = toy("total", "def total(values):\n    return 17\n", "c\nq\n")
+    first, second = done.stdout.split("Next failing case")
+    assert "✗ Once more. (-k again also fails on this case)\n    total: expected 3.5, got 17" in first
+    assert "Once more" not in second
+
+
 def test_q_leaves_a_call_whose_exceptions_are_suppressed(toy, tmp_path: Path) -> None:
     """Catches: `q` in an endless loop that the driver calls once more, this time without the debugger."""
-    drivers = tmp_path / "toy" / "tests" / "drivers" / "toy.py"
-    _, spread, others = drivers.read_text().partition("\n\ndef spread")
     silent = SILENT.replace("with contextlib", "with contextlib.suppress(Exception), contextlib")
-    drivers.write_text(silent.format(counts='\n    return {"total": submitted.total(values)}') + spread + others)
+    change_driver(tmp_path, silent.format(counts='\n    return {"total": submitted.total(values)}'))
     done = toy("total", "def total(values):\n    while True:\n        pass\n", "p values[0]\nq\n")
     assert (done.returncode, done.stderr) == (0, "")
     assert "(Pdb) 4.0" in done.stdout, "the loop is in the call that is made beforehand"
@@ -553,4 +642,6 @@ def test_a_breakpoint_in_the_code_stops_the_same_debugger(
     text = f"def total(values):\n    first = sum(values)\n    {stop}\n    return first + 1\n"
     done = toy("total", text, "c\np first\nq\n")
     assert "(Pdb) 3.5" in done.stdout
+    assert "total: expected 3.5, got 4.5" in done.stdout, "not that the sandbox has no keyboard"
+    assert "mine.py(4)total()" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr

@@ -418,6 +418,19 @@ def test_pdb_stands_in_the_students_function(run: Run) -> None:
     assert "visible checks: 0/1 points" in done.stdout, "the check that was left counts in the summary as what it is"
 
 
+@pytest.mark.parametrize("stop", ["breakpoint()", "import pdb; pdb.set_trace()"])
+def test_a_breakpoint_does_not_hide_the_failure(run: Run, stop: str) -> None:
+    """Catches: "no keyboard is connected here" of the sandbox, just before a debugger with a keyboard starts."""
+    text = WRONG.replace("first = 17\n", f"first = 17\n    {stop}\n")
+    done = run(text, "--pdb", "-k", "three or spread", keys="c\np first + len(values)\nc\n")
+    assert "(Pdb) 20" in done.stdout
+    assert "total: expected 3.5, got 17" in done.stdout
+    assert "BdbQuit" not in done.stdout
+    assert "to stop in others as well: pytest --trace -k NAME" in done.stdout
+    done = run(text, "-k", "three")
+    assert "step through with `python grade.py --debug total`" in done.stdout, "a command that works when it is typed"
+
+
 def test_trace_looks_at_what_passes(run: Run) -> None:
     """`pytest --trace` stops in every test."""
     done = run(RIGHT, "--trace", "-k", "spread", keys="p scale\nc\n")

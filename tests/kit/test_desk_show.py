@@ -19,6 +19,7 @@ from grader.console import name_python
 from grader.desk import show as module
 from grader.desk.look import FailureInspection, find_failing_checks
 from grader.judge.compare import drop_large_arrays
+from grader.judge.received import ReceivedCall
 from grader.judge.student import Comparison, LastCall
 from grader.report.model import CheckResult, Outcome
 from grader.sandbox.wire import TensorArray
@@ -45,6 +46,7 @@ def shown(home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch) -> Callable[..
     """Return what is printed where a check compared these two values: `shown(expected, got, color_system="truecolor")`."""
 
     def render(expected: Any, got: Any, inputs: dict[str, Any] | None = None, width: int = 100, **options: Any) -> str:
+        said, received = options.pop("said", "it differs"), options.pop("received", None)
         output = io.StringIO()
         console = Console(file=output, highlight=False, soft_wrap=True, width=width, **options)
         monkeypatch.setattr(module, "make_console", lambda: console)
@@ -52,7 +54,7 @@ def shown(home: AssignmentFiles, monkeypatch: pytest.MonkeyPatch) -> Callable[..
         case = Case("some_case", "driver", "get_returns", inputs or {}, expected)
         check = CheckResult(id="visible/test_it", question="get_returns", suite="visible", title="It holds.", max_points=1)
         check.outcome = Outcome.FAILED
-        tried = LastCall("driver", case.inputs, 0, case, compared, "it differs")
+        tried = LastCall("driver", case.inputs, 0, case, compared, said, received)
         module.show_failure([FailureInspection(home.assignment.question("get_returns"), check, tried)])
         return output.getvalue()
 
@@ -156,6 +158,28 @@ def test_missing_and_unexpected_keys(shown) -> None:
     lines = [line.split() for line in text.splitlines()]
     assert ["a", "1", "(nothing)"] in lines
     assert ["c", "(nothing)", "3"] in lines
+
+
+def test_numbers_behind_a_right_or_wrong_are_shown(shown) -> None:
+    """Catches: "the mean is μ: True, False", without the mean that the report prints."""
+    said = "the mean is μ: expected True, got False\nmean: [796.2, 3]\nvariance:\n  first: 2"
+    text = shown({"the mean is μ": True}, {"the mean is μ": False}, said=said)
+    assert "mean: [796.2, 3]\nvariance:\n  first: 2" in text
+    assert "expected True" not in text, "that is in the table"
+
+
+def test_arguments_are_separated_from_the_case(shown) -> None:
+    """Catches: arguments of the last call in one list with inputs of the case, and the same array twice."""
+    states = np.arange(6.0).reshape(2, 3)
+    received = ReceivedCall("Actor.forward", {"state": states}, times=3)
+    text = shown({"a": 1}, {"a": 2}, {"states": states.copy(), "sizes": [3, 2]}, received=received)
+    said, _, case = text.partition("inputs of the case:\n")
+    assert "Actor.forward was called 3 times; in the last call, which may be right, it received (case some_case):" in said
+    assert "state" in said
+    assert "sizes = [3, 2]" in case
+    assert "states" not in text
+    nothing = shown({"a": 1}, {"a": 2}, {"size": 2}, received=ReceivedCall("OUNoise.sample", {}))
+    assert "OUNoise.sample was called without arguments (case some_case):\n\ninputs of the case:\n  size = 2" in nothing
 
 
 def test_nan_and_infinity(shown) -> None:

@@ -23,6 +23,7 @@ from rich.cells import cell_len
 
 from grader.assignment import AssignmentFiles
 from grader.console import ProgressLine
+from grader.desk.untouched import find_untouched, mark_untouched
 from grader.judge.run import GradingOptions, grade
 from grader.platforms.gradescope import report as gradescope
 from grader.report import layout, model, page, screen, terminal
@@ -351,6 +352,69 @@ def test_what_is_begun_comes_first() -> None:
         told = " ".join(html.unescape(re.sub(r"<style>.*?</style>|<[^>]+>", "", shown, flags=re.DOTALL)).split())
         assert (told.count("~ unfinished"), told.count("· not started")) == (3, 1)
         assert f"{terminal.TO_WRITE} line 71 (Other.method_2, Other.method_3): write it line 80 (Other.method_4)" in told
+
+
+UNTOUCHED_METHODS = """class Agent:
+    def method_0(self):
+        \"\"\"Given.\"\"\"
+        # YOUR CODE HERE
+        raise NotImplementedError("Agent.method_0: t")
+
+    def method_1(self):
+        begun = 1
+        raise NotImplementedError("Agent.method_1: t")
+
+    def method_2(self):
+        raise NotImplementedError("Agent.method_2: t")
+        begun = 1
+
+    def other(self):
+        raise NotImplementedError("Agent.method_3: t")
+
+    def method_4(self):
+        return 1
+
+    def method_5(self):
+        given = 1
+        # YOUR CODE HERE
+        raise NotImplementedError("Agent.method_5: t")
+        # YOUR CODE HERE (about 3 lines)
+        raise NotImplementedError("Agent.method_5.second: t")
+
+    def method_6(self):
+        given = 1
+        begun = 2
+        # YOUR CODE HERE
+        raise NotImplementedError("Agent.method_6: t")
+"""
+
+
+@RECORDED
+def test_a_method_is_not_begun_by_its_sibling(home: AssignmentFiles) -> None:
+    """Catches: `~ unfinished`, and a line to delete, for methods that nobody has touched, once another one is written."""
+    parts = [question_of(number, Outcome.NOT_STARTED, **begun(9, f"Agent.method_{number}: t")) for number in (*range(4), 5, 6)]
+    questions = [
+        home.assignment.questions[0].model_copy(update={"id": question.id, "function": "Agent"}) for question, _ in parts
+    ]
+    source = UNTOUCHED_METHODS.encode()
+    untouched = find_untouched(source, home.assignment.model_copy(update={"questions": questions}))
+    assert untouched == {"Agent.method_0", "Agent.method_5"}, "1, 2 and 6 are begun; 3 may be: no method has its name"
+    report = report_of(*parts, question_of(4, Outcome.PASSED))
+    text = terminal.render_plain(mark_untouched(report, untouched))
+    assert "· Agent.method_0     0/4   0.10 s  not started" in text
+    assert "~ Agent.method_1     0/4   0.10 s  unfinished" in text
+    assert "Not started:\n  Agent.method_0: write method 0\n" in text
+    assert "~ Agent.method_0" in terminal.render_plain(report), "the report itself is kept"
+
+
+@RECORDED
+def test_places_of_one_task_are_listed_in_order() -> None:
+    """Catches: line 106 before line 79, and the same long text for each of them."""
+    entry = question_of(0, Outcome.NOT_STARTED, **begun(106, "Agent.method_0: store it"))
+    question, (first, *others) = entry
+    (other,) = question_of(0, Outcome.NOT_STARTED, **begun(79, "Agent.method_0: store it"))[1][:1]
+    report = report_of((question, [first, *others, other]))
+    assert terminal.describe_unfinished(report) == ["  line 79 and line 106 (Agent.method_0): store it"]
 
 
 @RECORDED

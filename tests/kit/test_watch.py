@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.desk.watchscreen import GradingResult, WatchScreen
+from grader.desk.watchscreen import GradingProgress, GradingResult, WatchScreen
 from grader.report import terminal
 from grader.report.model import CheckResult, Outcome, QuestionResult, Report
 from tests.kit.patience import PATIENCE
@@ -278,6 +278,46 @@ def test_the_number_of_questions_stays(tmp_path: Path, home, capsys: pytest.Capt
         )  # fmt: skip
         screen.show(GradingResult(report, frozenset(), True, 0.1))
     assert re.findall(r"\d+ of \d+ questions", capsys.readouterr().out) == ["1 of 2 questions"] * 4
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+def test_the_keys_stay_while_a_long_name_is_graded(
+    tmp_path: Path, home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    """Catches: a line without keys as long as a question with a long name is graded."""
+    monkeypatch.setattr("grader.report.layout.has_controls", lambda _: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    screen = WatchScreen(home, tmp_path / "submitted.py")
+    capsys.readouterr()
+    screen.show(GradingProgress(38, 63, "DDPGAgent.update_model.critic, and more"))
+    line = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().out).strip()
+    assert line.startswith("[h]int [d]ebug [a]ll [q]uit")
+    assert len(line) < width
+    assert "38 of 63" in line or width < 60
+    assert ("grading DDPGAgent" in line) == (width >= 80), line
+
+
+def test_a_hint_stays_when_the_rest_is_graded(tmp_path: Path, home, capsys: pytest.CaptureFixture[str]) -> None:
+    """Catches: `h` that is lost if it is pressed just before the rest of the questions is graded."""
+    screen = WatchScreen(home, tmp_path / "submitted.py")
+    question = QuestionResult(id="one", title="T", task="t", outcome=Outcome.FAILED, points=0, max_points=3, seconds=0)
+    for whole, hint in ((False, "Which sign?"), (True, "Which sign?"), (True, "Which axis?")):
+        check = CheckResult(
+            id="visible/test_one", question="one", suite="visible", title=f"It {whole}.", max_points=3, outcome=Outcome.FAILED,
+            message=f"{hint} {whole}", hint=hint,
+        )  # fmt: skip
+        report = Report(
+            assignment="a", title="T", suite_version="1", suites=("visible",), isolation="full", isolation_layers=(),
+            questions=[question], checks=[check],
+        )  # fmt: skip
+        screen.show(GradingResult(report, frozenset(), whole, 0.1))
+        if not whole:
+            screen.hint()
+            capsys.readouterr()
+        else:
+            shown = capsys.readouterr().out
+            assert ("There is a hint: press h" in shown) == (hint == "Which axis?"), shown
+            assert (report.checks[0].advice() in shown) == (hint == "Which sign?"), shown
 
 
 def test_the_page_follows_every_save(tmp_path: Path, home, source: str) -> None:
