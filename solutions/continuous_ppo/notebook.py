@@ -753,7 +753,7 @@ print(f"advantages: mean {abs(advantages.mean()):.3f}, standard deviation {advan
 # - **Bad action** ($A_t < 0$): it should become less likely, down to a ratio of $1 - \varepsilon$.
 #   Below that, the objective is flat, too.
 # - **Moved the wrong way**: if a good action has become *less* likely, or a bad one *more* likely,
-#   the minimum selects the unclipped product. So the gradient is not cut off, and the update can
+#   the minimum selects the unclipped product. So the gradient is not 0, and the update can
 #   correct the ratio.
 #
 # **Write `PPO.policy_loss(trajectory, act)`**: a scalar.
