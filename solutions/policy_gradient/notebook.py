@@ -813,7 +813,7 @@ experiment(
 # - **Bad action** ($A_t < 0$). It should become less likely, down to a ratio of $1 - \varepsilon$.
 #   Below that, the objective is flat, too.
 # - **Moved the wrong way.** If a good action has become *less* likely, or a bad one *more* likely,
-#   the minimum selects the unclipped product. So the gradient is not cut off, and the update can
+#   the minimum selects the unclipped product. So the gradient is not 0, and the update can
 #   correct the ratio. Clipping only removes the reward for moving further in the direction that
 #   looks good.
 #
