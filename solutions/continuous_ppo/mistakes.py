@@ -115,7 +115,7 @@ moving_average_over_the_window = altered(
         "float(np.mean(self.episode_returns[-self.window :]))": ""
         "float(np.sum(self.episode_returns[-self.window :]) / self.window)"
     },
-    hint="While there are fewer episodes than `window`, by how many returns do you divide?",
+    hint="While there are fewer episodes than `window`, what do you divide the sum of their returns by?",
     source="student code",
 )
 
@@ -230,7 +230,7 @@ small_head_of_the_policy = altered(
 biases_of_torch = altered(
     "Model.layers",
     {"nn.init.zeros_(layer.bias)": "pass"},
-    hint="Which values do the biases have at first?",
+    hint="What are the initial values of the biases?",
     source="student code",
 )
 
@@ -586,7 +586,7 @@ deviation_of_the_first_action = altered(
         'self.deviation = getattr(self, "deviation", variance.sqrt())\n'
         "actions = mean + self.deviation * noise"
     },
-    hint="The variance changes with every step of the optimizer: which variance do your actions have?",
+    hint="The variance changes with every step of the optimizer: which variance do you use to sample actions?",
     source="student code",
 )
 
@@ -606,7 +606,7 @@ results_overwritten_by_the_next_call = altered(
 uniform_noise = altered(
     "Policy.sampling",
     {"noise = torch.randn_like(mean)": "noise = torch.rand_like(mean)"},
-    hint="Which mean does the noise of your actions have?",
+    hint="What is the mean of the noise in your actions?",
     source="student code",
 )
 
@@ -811,14 +811,14 @@ gae_without_resets = altered(
 gae_advantages_run_on = altered(
     "GAE",
     {"self.lambda_ * continues[t] * advantage": "self.lambda_ * advantage"},
-    hint="Two terms come from the next row: do you cut both at the end of an episode?",
+    hint="Two terms come from the next row: are both of them 0 at the end of an episode?",
     source="student code",
 )
 
 gae_values_run_on = altered(
     "GAE",
     {"self.gamma * continues * next_values": "self.gamma * next_values"},
-    hint="Two terms come from the next row: do you cut both at the end of an episode?",
+    hint="Two terms come from the next row: are both of them 0 at the end of an episode?",
     source="student code",
 )
 
@@ -836,7 +836,7 @@ gae_cut_after_adding = altered(
         "self.lambda_ * continues[t] * advantage": "self.lambda_ * advantage",
         "advantages[t] = advantage": "advantages[t] = advantage\nadvantage = advantage * continues[t]",
     },
-    hint="Going backwards, which comes first at the last row of an episode: cutting the future, or adding δ?",
+    hint="Which do you do first at the last row of an episode: set the running advantage to 0, or add δ?",
     source="student code",
 )
 
@@ -909,7 +909,7 @@ gae_delta_only = altered(
 gae_as_a_weighted_average = altered(
     "GAE",
     {"advantage = deltas[t] + ": "advantage = (1 - self.lambda_) * deltas[t] + "},
-    hint="Which weight does δ_t have in A_t?",
+    hint="What is the weight of δ_t in A_t?",
     source="student code",
 )
 
@@ -958,7 +958,7 @@ gae_delta_from_returns = altered(
 gae_negated = altered(
     "GAE",
     {"next_values - values\n": "next_values - values\ndeltas = -deltas\n"},
-    hint="Which sign does the advantage of a better-than-expected action have?",
+    hint="What is the sign of the advantage of a better-than-expected action?",
     source="student code",
     learns=False,
 )
@@ -1359,7 +1359,7 @@ one_epoch_too_many = altered(
 count_of_epochs_goes_on = altered(
     "TrajectorySampler.get_next",
     {"            self.epoch_count = self.minibatch_count = 0\n": ""},
-    hint="Which values do your counters have when the second trajectory starts?",
+    hint="What are the values of your counters when the second trajectory starts?",
     source="student code",
 )
 
@@ -1402,7 +1402,7 @@ environments_flattened_to_columns = altered(
         'key: value if key == "state" else value.reshape(-1, *value.shape[len(steps_and_envs) :])': ""
         'key: value if key == "state" or len(steps_and_envs) < 2 else value.reshape(np.prod(steps_and_envs), -1)'
     },
-    hint="Which shape do the rewards `[T, N]` have after you flatten them: `[T·N]`, or `[T·N, 1]`?",
+    hint="What shape do the rewards `[T, N]` have after you flatten them: `[T·N]`, or `[T·N, 1]`?",
     source="student code",
 )
 
@@ -1425,7 +1425,7 @@ drops_rows_and_environments = altered(
         "start = self.minibatch_count * (size // self.num_minibatches)",
         "end = (self.minibatch_count + 1) * size // self.num_minibatches": "end = start + size // self.num_minibatches",
     },
-    hint="How many rows are five steps of two environments, and does every row get into a minibatch?",
+    hint="How many rows do you get from five steps of two environments, and is every row in a minibatch?",
 )
 
 reseeds_before_every_epoch = altered(
@@ -1686,7 +1686,7 @@ value_never_clipped = altered(
 value_only_clipped = altered(
     "PPO.value_loss",
     {"torch.max((values - targets) ** 2, (clipped_values - targets) ** 2)": "((clipped_values - targets) ** 2)"},
-    hint="If V is more than ε from V_old, and further from its target, what is the gradient of your loss with respect to V?",
+    hint="If V has moved from V_old by more than ε, away from the target, what is the gradient of your loss with respect to V?",
 )
 
 value_difference_from_the_target = altered(
@@ -1920,7 +1920,7 @@ losses_added_without_weight = altered(
         "loss = self.loss(trajectory)": 'act = self.policy.act(trajectory["observations"], training=True)\n'
         "loss = self.policy_loss(trajectory, act) + self.value_loss(trajectory, act)"
     },
-    hint="Which weight does the value loss have in your sum?",
+    hint="What is the weight of the value loss in your sum?",
     source="student code",
 )
 
@@ -1964,7 +1964,7 @@ rate_constant = altered(
 rate_in_whole_numbers = altered(
     "anneal_learning_rate",
     {"interactions / total_interactions": "interactions // total_interactions"},
-    hint="What is your learning rate half-way: does it change before the last interaction?",
+    hint="Does your learning rate change before the last interaction?",
     source="student code",
 )
 

@@ -153,9 +153,9 @@ for name, env, push in [
 # %% summaries-text [markdown]
 # ## 2 · Summaries
 #
-# We measure success by the **raw return** of each episode. But the training sees rescaled rewards,
-# and trajectories end in the middle of episodes. So a wrapper around the raw environment records
-# the returns.
+# We measure success by the **raw return** of each episode. But training uses rescaled rewards, and
+# trajectories end in the middle of episodes. So a wrapper around the raw environment records the
+# returns.
 #
 # **Write `step` and `reset` of `Summaries`**. Both return exactly what the environment returns. In
 # addition, they count steps and sum rewards. When an episode ends, *terminated or truncated*,
@@ -487,8 +487,8 @@ print("steps so far:", runner.step_var)
 #
 # `BootstrapTruncated` (provided) corrects this before advantages are computed: it adds
 # $\gamma V(s_\text{final})$ to the reward of a truncated step. This is called **bootstrapping**. So
-# your GAE in the next section needs only one rule: **cut wherever `resets` is true**. GAE must not
-# add the value of the final state again, because it would count twice.
+# your GAE in the next section needs only one rule: **use nothing from the next row wherever `resets`
+# is true**. GAE must not add the value of the final state again, because it would count twice.
 #
 # In the cell, the reward of every step is 1. The first episode is truncated after two steps, and
 # the second is terminated after two steps. With $V = 10$ and $\gamma = 0.9$, the reward of the
@@ -753,7 +753,7 @@ print(f"advantages: mean {abs(advantages.mean()):.3f}, standard deviation {advan
 # - **Bad action** ($A_t < 0$): it should become less likely, down to a ratio of $1 - \varepsilon$.
 #   Below that, the objective is flat, too.
 # - **Moved the wrong way**: if a good action has become *less* likely, or a bad one *more* likely,
-#   the minimum selects the unclipped product. So the gradient is not cut off, and the update can
+#   the minimum selects the unclipped product. So the gradient is not 0, and the update can
 #   correct the ratio.
 #
 # **Write `PPO.policy_loss(trajectory, act)`**: a scalar.
@@ -936,9 +936,9 @@ for interactions, expected in (
 #
 # When an agent does not learn, the learning curve does not show why. So first we train on **probe
 # environments**: tiny worlds in which one thing can go wrong, and whose correct result is known.
-# They form a ladder. Training takes about a second per rung. If a rung fails, it is trained again
-# with another seed. The first rung that fails shows where to look. Each observation contains a
-# sign, -1 or +1, and the number of steps so far. The discount factor is 0.8 everywhere.
+# They form a ladder. Training takes about a second per rung. If the agent fails on a rung, it is
+# trained again with another seed. The first rung that fails shows where to look. Each observation
+# contains a sign, -1 or +1, and the number of steps so far. The discount factor is 0.8 everywhere.
 #
 # | rung | what happens | result of a correct agent |
 # | --- | --- | --- |
@@ -952,7 +952,7 @@ for interactions, expected in (
 # If the first rung that fails is
 #
 # - **constant**: the value loss may be wrong, or the critic does not change at all. If $V$ is near
-#   5, a row uses the value of the next episode: check where GAE cuts.
+#   5, a row uses the value of the next episode: check what GAE uses where `resets` is true.
 # - **observation**: do values and targets come from different rows, or is `[B]` combined with
 #   `[B, 1]`?
 # - **two steps**: look at the discount in GAE. If $V$ is near 1, the discount is missing. If $V$ is
@@ -1233,11 +1233,11 @@ plt.show()
 #   distribution) and falls slowly and evenly. A sudden drop means that the policy has stopped
 #   exploring. If it hardly changes, the advantages do not reach the policy, or belong to other
 #   actions.
-# - **KL**, how far the updates of one trajectory move the policy: 0.01 to 0.02, and falls to 0 with
-#   the learning rate. Far above 0.05, the steps are too large. If it is 0 from the beginning, the
-#   policy does not change.
-# - **Clip fraction** (share of rows whose ratio is clipped): a fifth to a third, and falls to 0.
-#   Above a half, the steps are too large. If it is 0 from the beginning, check the ratio.
+# - **KL**, how far the updates of one trajectory move the policy: starts at 0.01 to 0.02 and falls
+#   to 0 with the learning rate. Far above 0.05, the steps are too large. If it is 0 from the
+#   beginning, the policy does not change.
+# - **Clip fraction** (share of rows whose ratio is clipped): starts at a fifth to a third and falls
+#   to 0. Above a half, the steps are too large. If it is 0 from the beginning, check the ratio.
 # - **Largest ratio**: 1.5 to 3. At ten or more, the density of some actions has changed far too
 #   much.
 # - **Policy loss**: a little below 0, from -0.07 to -0.01. It is measured after the updates, with

@@ -394,8 +394,8 @@ class PPO:
                 value_targets: `[B, 1]`; G.
             act: The current result of `policy.act(..., training=True)`; `values` `[B, 1]` is V.
 
-        The maximum is taken in each row, before the mean. So a value gains nothing by moving far
-        from V_old.
+        The maximum is taken in each row, before the mean. So moving a value far from V_old is not
+        rewarded.
         """
         # BEGIN SOLUTION PPO.value_loss
         values, targets = act["values"], torch.as_tensor(trajectory["value_targets"])

@@ -139,7 +139,7 @@ next_observation_is_the_first = altered(
 both_observations_in_one_array = altered(
     "ReplayBuffer.store",
     {"self.next_obs_buf = np.zeros((size, obs_dim), dtype=np.float32)": "self.next_obs_buf = self.obs_buf"},
-    hint="How many arrays are behind `obs_buf` and `next_obs_buf`?",
+    hint="How many different arrays do `obs_buf` and `next_obs_buf` refer to?",
     source="student code",
 )
 
@@ -434,14 +434,14 @@ reset_begins_with_the_seed = altered(
         "self.rng = np.random.default_rng(rng)": "self.seed = rng\nself.rng = np.random.default_rng(rng)",
         "self.state = self.mu.copy()": "self.state = self.mu.copy()\nself.rng = np.random.default_rng(self.seed)",
     },
-    hint="If the noise was made with a seed, do two episodes have different noise?",
+    hint="If the noise was created with a seed, do two episodes have different noise?",
     source="student code",
 )
 
 theta_is_what_is_kept = altered(
     "OUNoise",
     {"self.state + self.theta * (self.mu - self.state)": "self.state + (1 - self.theta) * (self.mu - self.state)"},
-    hint="Which share of the distance to the mean is left after one step: θ, or 1 - θ?",
+    hint="What fraction of the distance to the mean is left after one step: θ, or 1 - θ?",
     source="student code",
 )
 
@@ -508,7 +508,7 @@ actor_with_a_bound_of_its_own = altered(
         "nn.init.uniform_(self.out.weight, -init_w, init_w)": "nn.init.uniform_(self.out.weight, -3e-3, 3e-3)",
         "nn.init.uniform_(self.out.bias, -init_w, init_w)": "nn.init.uniform_(self.out.bias, -3e-3, 3e-3)",
     },
-    hint="Do the first weights of the last layer change if the actor is made with another `init_w`?",
+    hint="Do the initial weights of the last layer change if the actor is created with a different `init_w`?",
     source="student code",
 )
 
@@ -535,7 +535,7 @@ actor_without_the_axis = altered(
 actor_with_a_shortcut = altered(
     "Actor",
     {"x = F.relu(self.hidden2(x))": "x = x + F.relu(self.hidden2(x))"},
-    hint="What does the last layer of your actor get: the output of the second layer, or a sum with the layer before it?",
+    hint="What does the last layer of your actor get: the output of the second layer, or the sum of both layers' outputs?",
     source="student code",
 )
 
@@ -606,7 +606,7 @@ critic_bounds_without_the_upper_one = altered(
 critic_made_for_the_pendulum = altered(
     "Critic",
     {"nn.Linear(in_dim, 128)": "nn.Linear(4, 128)"},
-    hint="For observations and actions of which sizes does your critic work?",
+    hint="For which sizes of observations and actions does your critic work?",
     source="student code",
 )
 
@@ -631,7 +631,7 @@ critic_without_the_axis = altered(
 critic_with_a_shortcut = altered(
     "Critic",
     {"x = F.relu(self.hidden2(x))": "x = x + F.relu(self.hidden2(x))"},
-    hint="What does the last layer of your critic get: the output of the second layer, or a sum with the layer before it?",
+    hint="What does the last layer of your critic get: the output of the second layer, or the sum of both layers' outputs?",
     source="student code",
 )
 
@@ -754,7 +754,7 @@ networks_in_double_precision = altered(
 random_in_the_test_too = altered(
     "DDPGAgent.select_action",
     {"self.total_step < self.initial_random_steps and not self.is_test": "self.total_step < self.initial_random_steps"},
-    hint="Whose actions does a test show if there has been no training yet?",
+    hint="If you test before any training, does `select_action` return the actor's action or a random action?",
 )
 
 never_random = altered(
@@ -904,7 +904,7 @@ random_actions_from_a_normal = altered(
 random_by_the_size_of_the_buffer = altered(
     "DDPGAgent.select_action",
     {"self.total_step < self.initial_random_steps": "len(self.memory) < self.initial_random_steps"},
-    hint="Which attribute counts the steps, and can `len(self.memory)` be smaller?",
+    hint="Which attribute counts the steps, and can `len(self.memory)` be smaller than this count?",
     source="student code",
 )
 
@@ -951,7 +951,7 @@ not_over_if_both_ends_come_at_once = altered(
 action_scaled_twice = altered(
     "DDPGAgent.step",
     {"self.env.step(action)": "self.env.step(action * self.env.action_space.high)"},
-    hint="Who converts an action to the units of the environment: `step`, or the wrapper around it?",
+    hint="Who converts an action to the units of the environment: `step`, or the wrapper around the environment?",
     source="student code",
 )
 
@@ -1501,7 +1501,7 @@ network_added_to_the_last_parameter_alone = altered(
         "for slow, fast in [*zip(target.parameters(), network.parameters(), strict=True)][-1:]:",
         "slow.lerp_(fast, self.tau)": "slow.add_(fast, alpha=self.tau)",
     },
-    hint="How often does the line run that adds τ times the network?",
+    hint="How often does the line that adds τ times the network run?",
 )
 
 tau_the_wrong_way_round = altered(
@@ -1514,7 +1514,7 @@ tau_the_wrong_way_round = altered(
 own_tau = altered(
     "DDPGAgent._target_soft_update",
     {"slow.lerp_(fast, self.tau)": "slow.lerp_(fast, 0.005)"},
-    hint="Do the targets move faster if the agent is made with a larger `tau`?",
+    hint="Do the targets move faster if the agent is created with a larger `tau`?",
     source="student code",
 )
 
@@ -1741,7 +1741,7 @@ score_is_a_discounted_sum = altered(
         "\n"
         "            if done:"
     },
-    hint="Is a score discounted, and which reward has the largest weight in yours?",
+    hint="Is a score discounted, and which reward has the largest weight in your score?",
     source="student code",
 )
 

@@ -1539,11 +1539,11 @@ utils.climb(RUNGS, lambda env, seed: look_at(train_probe(env, seed)), probes["DD
 #
 # Now an environment with motion. In `utils.PointMass(d)`, $d$ forces from -1 to 1 push a point in
 # $d$ dimensions. The agent observes position and velocity. Each of the 30 steps costs the mean over
-# the dimensions of $p^2 + 0.01\, a^2$. The best possible return is -0.435 on average; zero actions
-# return -10, and random actions -29.
+# the dimensions of $p^2 + 0.01\, a^2$. The best possible return is -0.435 on average; with zero
+# actions it is -10, and with random actions -29.
 #
 # The first 300 steps (ten episodes) are random. After that, learning is fast: after about 600 steps
-# in total, a correct agent returns about -1 on average, including its exploration noise. The
+# in total, a correct agent gets a return of about -1 on average, with exploration noise. The
 # vertical axis is linear from -1 to 0 and logarithmic below -1. The dotted line is the best
 # possible return. A training run takes a few seconds.
 
@@ -1609,7 +1609,7 @@ plt.show()
 #
 # The settings are those of the course text, except for 1,000 random steps instead of 10,000,
 # 15,000 steps in total instead of 50,000, a buffer of 10,000 transitions instead of 100,000, and
-# correlated noise. `training.LivePlot` shows the training while it runs. Expect
+# correlated noise. `training.LivePlot` plots scores and losses during training. Expect
 #
 # - **scores** near -1200 at first, while the actions are random, and near -1400 when learning
 #   begins. Then they rise within ten or twenty episodes to between -200 and -100, with occasional
@@ -1788,10 +1788,10 @@ print(f"{mean:.0f} ± {spread:.0f}, mean minus standard deviation: {mean - sprea
 # %% next-text [markdown]
 # ## What comes after DDPG
 #
-# The actor climbs the critic, including the critic's errors. Where the critic overestimates a
-# value, the actor moves toward it. The target contains the value of the actor's action, so the
-# error enters the target: values are **overestimated**. Two later algorithms address this, and most
-# of your code stays the same.
+# The actor climbs the critic, including the critic's errors. Where the critic overestimates the
+# value of an action, the actor moves toward that action. The target contains the value of the
+# actor's action, so the error enters the target: values are **overestimated**. Two later algorithms
+# address this, and most of your code stays the same.
 #
 # - **TD3** (Fujimoto et al. 2018, "Addressing function approximation error in actor-critic
 #   methods", arXiv 1802.09477): the target uses the smaller value of two critics; noise is added

@@ -136,7 +136,7 @@ def own_discount_factor(rollout_buffer, discount_factor=0.95):
     return column(backwards(rollout_buffer, 0.95))
 
 
-@mistake("get_returns", hint="Which default value does discount_factor have in the stub?")
+@mistake("get_returns", hint="What is the default value of discount_factor in the stub?")
 def other_default_discount(rollout_buffer, discount_factor=0.99):
     return column(backwards(rollout_buffer, discount_factor))
 
@@ -245,7 +245,7 @@ known_discounts = {}
 
 @mistake(
     "get_returns",
-    hint="If the discount factor differs from that of the previous call, of which discount factor do you use the powers?",
+    hint="If the discount factor differs from that of the previous call, which of the two discount factors do your powers use?",
     source="student code",
 )
 def discounts_of_another_call(rollout_buffer, discount_factor=0.95):
@@ -372,7 +372,7 @@ def vanilla_squeezes_one_row(policy, observation, action, return_or_advantage, *
 vanilla_every_row_with_every_action = altered(
     "get_vanilla_policy_gradient_loss",
     {"policy(observation).gather(1, action)": "policy(observation)[:, action.squeeze(1)]"},
-    hint="Which shape do your log-probabilities have if you index them with [:, actions]?",
+    hint="What shape do your log-probabilities have if you index them with [:, actions]?",
     source="student code",
 )
 
@@ -803,7 +803,7 @@ def standardized(values):
 
 @mistake(
     "get_advantages",
-    hint="Which sign does the advantage of a better-than-expected action have?",
+    hint="What is the sign of the advantage of a better-than-expected action?",
     source="student code",
     learns=False,
 )
@@ -1194,25 +1194,25 @@ scheduler_stepped_every_epoch = altered(
 other_default_minibatch_size = altered(
     "train_policy_gradient.without_critic",
     {"minibatch_size: int = 64": "minibatch_size: int = 32"},
-    hint="Which default values do the arguments have in the stub?",
+    hint="What are the default values of the arguments in the stub?",
 )
 
 other_default_epochs = altered(
     "train_policy_gradient.without_critic",
     {"training_epochs_per_rollout: int = 1": "training_epochs_per_rollout: int = 4"},
-    hint="Which default values do the arguments have in the stub?",
+    hint="What are the default values of the arguments in the stub?",
 )
 
 other_default_rollouts = altered(
     "train_policy_gradient.without_critic",
     {"rollouts_before_training: int = 1": "rollouts_before_training: int = 2"},
-    hint="Which default values do the arguments have in the stub?",
+    hint="What are the default values of the arguments in the stub?",
 )
 
 other_default_clip_range = altered(
     "train_policy_gradient.without_critic",
     {"ppo_clip: float = 0.2": "ppo_clip: float = 0.1"},
-    hint="Which default values do the arguments have in the stub?",
+    hint="What are the default values of the arguments in the stub?",
 )
 
 
@@ -1344,7 +1344,7 @@ only_the_gradients_of_the_policy_are_cleared = altered(
 other_default_multiplier = altered(
     "train_policy_gradient.with_critic",
     {"critic_loss_multiplier: float = 0.0": "critic_loss_multiplier: float = 1.0"},
-    hint="Which default values do the arguments have in the stub?",
+    hint="What are the default values of the arguments in the stub?",
 )
 
 
@@ -1656,7 +1656,7 @@ ppo_clips_between_logarithms = altered(
 logarithm_of_the_ratio_bounded = altered(
     "get_PPO_policy_gradient_loss",
     {"old_logits.gather(1, action))": "old_logits.gather(1, action)).clamp(0.1353, 7.389)"},
-    hint="Which ratios does the formula bound: all of them, or only those of the clipped product?",
+    hint="In which of the two products does the formula clip the ratio: in both, or only in the second?",
     source="student code",
 )
 
@@ -1667,7 +1667,7 @@ ppo_own_clip_range = altered(
 )
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="Which default value does ppo_clip have in the stub?")
+@mistake("get_PPO_policy_gradient_loss", hint="What is the default value of ppo_clip in the stub?")
 def ppo_other_default(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.1, **kwargs):
     ratio = ratio_of(policy, observation, old_logits, action)
     return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()

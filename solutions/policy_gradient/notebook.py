@@ -12,7 +12,7 @@
 #
 # Most sections follow the same pattern: the idea, the formula, the shapes, what to write, a cell
 # that tries it out, and what you should see. You write in **`submitted.py`**, in the order of this
-# notebook. (In the file, `get_value_net_loss` and `get_advantages` stand before
+# notebook. (In the file, `get_value_net_loss` and `get_advantages` come before
 # `train_policy_gradient`; you write them in section 6.) The notebook only calls your functions.
 #
 # > **How to work**
@@ -287,9 +287,10 @@ print(f"weight tensors that changed: found {changed}, expected {len(before)}")
 #
 # When an agent does not learn, the learning curve does not show why. So first we train on **probe
 # environments**: tiny worlds in which one thing can go wrong, and whose correct result is known.
-# They form a ladder. Training takes about half a second per rung. If a rung fails, it is trained
-# again with another seed, because a correct agent can have bad luck, too. The first rung that fails
-# shows where to look. (The idea is from Andy Jones, *Debugging RL, Without the Agonizing Pain*.)
+# They form a ladder. Training takes about half a second per rung. If the agent fails on a rung, it
+# is trained again with another seed, because a correct agent can have bad luck, too. The first rung
+# that fails shows where to look. (The idea is from Andy Jones, *Debugging RL, Without the Agonizing
+# Pain*.)
 #
 # In these worlds, each observation contains a sign, -1 or +1, and the number of steps so far.
 #
@@ -315,8 +316,8 @@ print(f"weight tensors that changed: found {changed}, expected {len(before)}")
 #   does not explore. Without a value network, the policy may also be trained on rewards instead of
 #   returns.
 #
-# You have no value network yet, so for now only the two rungs about the policy are trained. Section
-# 6 trains all five.
+# You have no value network yet, so for now the cell trains only on the two rungs about the policy.
+# Section 6 trains on all five.
 
 # %% probes
 
@@ -472,10 +473,10 @@ climb("vanilla with returns", submitted.get_vanilla_policy_gradient_loss, with_c
 # success if its last stored observation is on the target. (That is the observation before the last
 # action.) The last picture shows the rollouts of the seed with the median success.
 #
-# `Health` measures on each collection whether the training is healthy. It measures four things,
-# listed below: the explained variance before the 8 epochs on the collection, the other three after
-# them. $\rho$ is the probability of an action that was taken, divided by its probability before
-# these epochs.
+# `Health` measures on each collection whether training is healthy. Of the four quantities below, it
+# measures the explained variance before the 8 epochs on the collection, and the other three after
+# these epochs. $\rho$ is the probability of an action that was taken, divided by its probability
+# before these epochs.
 #
 # - **Approximate KL**, the mean of $\rho - 1 - \log \rho$: how far the epochs moved the policy.
 #   Healthy: 0.01 to 0.05, with peaks up to 0.1, and less at the end. Often above 0.1: the steps are
@@ -486,9 +487,10 @@ climb("vanilla with returns", submitted.get_vanilla_policy_gradient_loss, with_c
 # - **Entropy** of the policy: $\log 3 = 1.10$ if it takes all three actions equally often, 0 if it
 #   always takes the same action. Healthy: falls slowly while the reward rises. If it is near 0 and
 #   the reward is not, the policy has stopped exploring and cannot recover.
-# - **Explained variance** of the returns, by a value network (from section 6 on): 1 if it predicts
-#   them, 0 if it predicts no better than their mean; we cut it off at -1. Healthy: rises from 0 to
-#   above 0.8. If it stays at 0, the critic learns nothing.
+# - **Explained variance** of the returns, by a value network (from section 6 on): 1 if the network
+#   predicts the returns exactly, 0 if it predicts them no better than their mean. Values below -1
+#   are clipped to -1. Healthy: rises from 0 to above 0.8. If it stays at 0, the critic learns
+#   nothing.
 #
 # These ranges come from a few runs of the reference solution.
 
@@ -497,7 +499,9 @@ curves, success = {}, {}  # by setting: final rewards of each seed; success rate
 
 
 class Health:
-    """Measures what the updates on a collection have changed. Pass `get_returns` to the training.
+    """Measures what the updates on a collection have changed.
+
+    Pass its method `get_returns` to the training loop.
 
     Your loop calls `get_returns` once per collection, before it trains on that collection. At this
     moment, training on the previous collection is complete, so `get_returns` first measures the
@@ -639,8 +643,8 @@ experiment(
 # *more* likely. A row with a good action pushes this action down, too, but less than a row with a
 # bad action does. So a good action becomes more likely only because the others lose more. At best,
 # with a return of 0, a row changes nothing. And a rollout that starts far from its target has low returns
-# whatever the agent does. The policy needs the difference between actions. That difference is small
-# compared with the noise from the random starts.
+# whatever the agent does. To improve, the policy needs to know how much better one action is than
+# another. That difference is small compared with the noise from the random starts.
 
 # %% critic-text [markdown]
 # ## 6 · A value network, and advantages
@@ -657,8 +661,9 @@ experiment(
 # the others less likely.
 #
 # We do not know $V$, so a second network learns it. It is called the value network or **critic**
-# and maps float32 `[B, obs_dim]` to `[B, 1]`. Minimizing the squared error to the returns makes
-# $V(s)$ approach the mean return from $s$, averaged over the actions that the policy takes.
+# and maps float32 `[B, obs_dim]` to `[B, 1]`. Minimizing the squared error between $V(s_t)$ and the
+# returns makes $V(s)$ approach the mean return from $s$, averaged over the actions that the policy
+# takes.
 #
 # **Write `get_value_net_loss(value_net, observation, returns)`**:
 # $\frac{1}{B} \sum_t (V(s_t) - R_t)^2$, a scalar. ($R_t$ is the return, not the reward of one
@@ -728,8 +733,8 @@ climb("vanilla with advantages", submitted.get_vanilla_policy_gradient_loss, wit
 # look.
 #
 # Then train in the same world with the same learning rate, but on advantages. This takes 20 to 30
-# seconds. The question `learning_vanilla` trains a policy with your functions so far in a smaller
-# world.
+# seconds. The question `learning_vanilla` uses the functions you have written so far to train a
+# policy in a smaller world.
 
 # %% advantages-line
 experiment(
@@ -751,7 +756,7 @@ experiment(
 # learns. The policy loss fluctuates around a value near 0.
 #
 # This is what a healthy training run looks like: the entropy falls slowly, from 1.1 to about 0.1
-# after 1,000 rollouts. The explained variance rises over the whole training, to about 0.9. The
+# after 1,000 rollouts. The explained variance rises over the whole training run, to about 0.9. The
 # approximate KL stays below 0.1, apart from occasional spikes.
 
 # %% fragile-text [markdown]
@@ -808,7 +813,7 @@ experiment(
 # - **Bad action** ($A_t < 0$). It should become less likely, down to a ratio of $1 - \varepsilon$.
 #   Below that, the objective is flat, too.
 # - **Moved the wrong way.** If a good action has become *less* likely, or a bad one *more* likely,
-#   the minimum selects the unclipped product. So the gradient is not cut off, and the update can
+#   the minimum selects the unclipped product. So the gradient is not 0, and the update can
 #   correct the ratio. Clipping only removes the reward for moving further in the direction that
 #   looks good.
 #
@@ -901,7 +906,7 @@ experiment(
 # Compare the pictures with those of section 7. At the same learning rate, nine of ten approximate
 # KLs are now below 0.05, and the clip fraction is mostly below a third: once $\rho$ has left the
 # range, a row no longer pushes it further. The entropy falls more slowly than in section 7, while
-# the reward rises to 0. Late in training, occasional spikes of the KL are larger: the policy is
+# the reward rises to 0. Late in training, the KL occasionally spikes above 0.05: the policy is
 # almost deterministic, so some actions that it tried have probabilities near 0.
 
 # %% compare-text [markdown]
@@ -994,7 +999,7 @@ plt.show()
 # few percent. The entropy falls only from $\log 2 = 0.69$ to about 0.55, because both pushes are
 # good while the pole is nearly upright. The explained variance can stay low, and the critic is not
 # to blame: if all episodes last 500 steps, returns differ only because the end is near, and no
-# observation shows this. So always read it together with the returns.
+# observation shows this. So always read the explained variance together with the returns.
 #
 # On a machine with a screen and pygame you can watch your agent:
 #

@@ -203,14 +203,14 @@ no_ends = altered(
 values_cut_and_sums_not = altered(
     "GeneralizedAdvantageEstimator.ends",
     {"gamma * lamb * ~(terminated | truncated)": "np.full(len(delta), gamma * lamb)"},
-    hint="At an end, which terms come from the future, and do you cut both V and A?",
+    hint="Two terms come from the future, the next V and the next A: which do you add in the last step of an episode?",
     source="student code",
 )
 
 sums_cut_and_values_not = altered(
     "GeneralizedAdvantageEstimator.ends",
     {"np.where(terminated, 0.0, next_value)": "next_value"},
-    hint="You cut A at each end: do you also cut the next value in the δ of a terminated step?",
+    hint="You drop the next A at each end: do you also drop the next value in the δ of a terminated step?",
     source="student code",
 )
 
@@ -233,7 +233,7 @@ cut_after_adding = altered(
         "if terminated[t] or truncated[t]:\n"
         "    following = 0.0"
     },
-    hint="In the last step of an episode, do you add the later advantages before or after you cut them?",
+    hint="In the last step of an episode, do you set the running sum to 0 before or after you add it to δ?",
     source="student code",
 )
 
@@ -306,7 +306,7 @@ errors_of_whole_returns = altered(
         "\n"
         "    advantage, following"
     },
-    hint="δ is the error of one step; does yours contain terms of later steps?",
+    hint="δ is the error of one step; does your δ contain terms of later steps?",
     source="student code",
 )
 
@@ -496,7 +496,10 @@ def values_are_all_the_same(estimator=GeneralizedAdvantageEstimator):  # noqa: F
     compare(estimator(tens, state, REWARDS, 0.5, 0.5, state, NO, NO), [0.21875, -1.125, 1.5])
 
 
-@mistake("test_advantages", hint="Which arguments, and which ends of episodes inside the rows, does your test never use?")
+@mistake(
+    "test_advantages",
+    hint="Which arguments does your test never pass, and does any episode in it end before the last row?",
+)
 def one_step_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
     compare(estimator(tens, STATES[:1], REWARDS[:1], 0.5, 0.5, AFTER[:1], NO[:1], NO[:1]), [1.0])
     compare(estimator(tens, STATES[:1], REWARDS[:1], 0.5, 0.5), [0.0])
@@ -520,7 +523,7 @@ def lambda_is_zero(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
 
 @mistake(
     "test_advantages",
-    hint="Which arguments, and which ends of episodes inside the rows, does your test never use?",
+    hint="Which arguments does your test never pass, and does any episode in it end before the last row?",
     source="student code",
 )
 def one_episode_only(estimator=GeneralizedAdvantageEstimator):  # noqa: F821
@@ -587,7 +590,7 @@ def expects_no_value_when_time_is_up(estimator=GeneralizedAdvantageEstimator):  
 test_of_the_own_estimator_alone = altered(
     "test_advantages",
     {"found = estimator(critic, *arguments)": "found = GeneralizedAdvantageEstimator(critic, *arguments)"},
-    hint="Which estimator does your test call: its argument, or always yours?",
+    hint="Which estimator does your test call: its argument, or always your own estimator?",
     source="student code",
 )
 
@@ -635,7 +638,7 @@ sample_with_a_variance = altered(
 noise_never_negative = altered(
     "IndependentGaussianProcess.sample",
     {"self.rng.standard_normal(mu.shape, dtype": "self.rng.random(mu.shape, dtype"},
-    hint="Which mean and which standard deviation does your noise have?",
+    hint="What are the mean and the standard deviation of your noise?",
     source="student code",
 )
 
@@ -676,7 +679,7 @@ batches_only = altered(
 chance_from_elsewhere = altered(
     "IndependentGaussianProcess.sample",
     {"torch.from_numpy(self.rng.standard_normal(mu.shape, dtype=np.float32))": "torch.randn(mu.shape)"},
-    hint="If two processes get the same seed, do they draw the same samples?",
+    hint="If you create two `IndependentGaussianProcess` objects with the same seed, do they draw the same samples?",
     source="student code",
     form=True,
 )
@@ -721,7 +724,7 @@ distances_not_summed = altered(
         "-(0.5 * deviation**2 + log_sigma).sum(dim=-1, keepdim=True) - 0.5 * self.n *": ""
         "-(0.5 * deviation**2 + log_sigma) - 0.5 *"
     },
-    hint="How many numbers is the log-density of one action?",
+    hint="How many numbers does the log-density of one action consist of?",
     source="student code",
 )
 
@@ -739,14 +742,14 @@ sigma_as_a_variance = altered(
         "(0.5 * deviation**2 + log_sigma)": "0.5 * (deviation**2 + log_sigma)",
         "torch.exp(-log_sigma)": "torch.exp(-log_sigma / 2)",
     },
-    hint="Is `log_sigma` the logarithm of σ or of σ², for example if σ = 2?",
+    hint="If `log_sigma` is log 2, is σ = 2 or σ² = 2?",
     source="student code",
 )
 
 sigma_does_not_normalize = altered(
     "IndependentGaussianProcess.get_dist",
     {"(0.5 * deviation**2 + log_sigma)": "(0.5 * deviation**2)"},
-    hint="The integral of a density is 1; is the peak of yours equally high for a large and a small σ?",
+    hint="The integral of a density is 1; is the peak of your density equally high for a large and a small σ?",
     source="student code",
 )
 
@@ -796,7 +799,7 @@ density_changes_the_actions = altered(
 density_without_the_circle = altered(
     "IndependentGaussianProcess.get_dist",
     {" - 0.5 * self.n * np.log(2 * np.pi)": ""},
-    hint="Does your density integrate to 1, including the factor with π?",
+    hint="Which factor with π does the density need so that it integrates to 1?",
     source="student code",
 )
 
@@ -831,7 +834,7 @@ density_and_not_its_logarithm = altered(
         "log_p = -(0.5 * deviation**2 + log_sigma).sum(dim=-1, keepdim=True) - 0.5 * self.n * np.log(2 * np.pi)\n"
         "return torch.exp(log_p)"
     },
-    hint="Can a log-density be negative, and can your result?",
+    hint="Can a log-density be negative, and can your result be negative?",
 )
 
 logarithm_of_what_is_zero = altered(
@@ -1014,7 +1017,7 @@ sigma_of_no_row = altered(
 sigma_returned_for_its_logarithm = altered(
     "Actor",
     {"return mu, self.log_sigma.expand_as(mu)": "return mu, self.log_sigma.exp().expand_as(mu)"},
-    hint="Which value does the returned log_sigma have at first, and what does the docstring ask for?",
+    hint="What is the initial value of the returned log_sigma, and what does the docstring ask for?",
     source="student code",
 )
 
@@ -1159,7 +1162,7 @@ window_of_the_newest_first = altered(
 newest_kept_observation_skipped = altered(
     "EpisodeMemory.get_recent_state",
     {"[*self.observations, observation]": "[*self.observations[:-1], observation]"},
-    hint="Which observation stands just before the current observation in your window?",
+    hint="Which observation comes just before the current observation in your window?",
 )
 
 window_too_short = altered(
@@ -1293,7 +1296,7 @@ mean_is_clipped = altered(
         "self.process.sample((mu, log_sigma)) if self.training else mu": ""
         "self.process.sample((mu, log_sigma)) if self.training else mu.clamp(-1, 1)"
     },
-    hint="Who clips an action, in training and in a test: the agent, or the training loop?",
+    hint="Who clips an action if the agent is not in training: the agent, or the loop in `training.py`?",
 )
 
 density_of_another_action = altered(
@@ -1374,7 +1377,7 @@ log_probability_without_its_axis = altered(
         "            log_prob = self.process.get_dist((mu, log_sigma, action)).squeeze(1)\n"
         "        self.recent = ("
     },
-    hint="What shape does the docstring give for an item of `log_probs`, and what shape do yours have?",
+    hint="What shape does the docstring give for an item of `log_probs`, and what shape do your log-probabilities have?",
     form=True,
 )
 
@@ -1566,7 +1569,7 @@ tests_are_forgotten = altered(
         "            return {}\n"
         "        rewards, terminals, truncateds = ("
     },
-    hint="A state may contain several observations; where do they come from in a test?",
+    hint="A state may contain several observations; where do they come from if the agent is not in training?",
     source="student code",
 )
 
@@ -1893,7 +1896,7 @@ never_clipped = altered(
 own_clip_range = altered(
     "PPOAgent.policy_loss",
     {"ratio.clamp(1 - self.clip, 1 + self.clip)": "ratio.clamp(0.8, 1.2)"},
-    hint="Does your loss change if the agent is made with another `clip`?",
+    hint="Does your loss change if the agent is created with a different `clip`?",
     source="student code",
 )
 

@@ -21,8 +21,8 @@
 #
 # You write in **`submitted.py`**, in the order of this notebook. The notebook only calls your
 # code. `training.py` and `utils.py` are provided. Read `training.py`, which is short: its loops
-# call your agent. Between the parts there are small **questions**. Answer each one before you run
-# the cell; the answer follows below the cell.
+# call your agent. Many sections contain a small **question**. Answer it before you run the cell; the
+# answer follows below the cell.
 #
 # > **How to work**
 # >
@@ -116,7 +116,7 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 
 
 def draft(critic, state, reward, gamma, lamb, *_what_follows, **_and_where_it_ends):
-    """The draft of part 1, before the repair."""
+    """Return the advantages that the draft of part 1 computes, before the repair."""
     assert len(state) == len(reward)
     value = critic(state).detach().flatten().numpy()
     following_value = np.roll(value, -1)
@@ -128,7 +128,7 @@ def draft(critic, state, reward, gamma, lamb, *_what_follows, **_and_where_it_en
 
 
 def says(state):
-    """A critic for these experiments: a state is its own value."""
+    """Return the states as their own values: a critic for these experiments."""
     return state
 
 
@@ -224,8 +224,8 @@ plt.show()
 # | **truncated** | a time limit stopped the episode; the task would have gone on | counts | counts as 0 |
 # | neither | the episode goes on | counts | counts (0 after the last row) |
 #
-# Two terms come from the future, $V$ and $A$, and they are not cut at the same places. Also check
-# *which* value counts: after a truncation, the next row of `state` is the start of another
+# Two terms come from the future, $V$ and $A$, and they do not become 0 at the same places. Also
+# check *which* value counts: after a truncation, the next row of `state` is the start of another
 # episode. So the estimator takes `next_state`.
 #
 # The cell shows which $\delta$ contributes to which advantage, for three episodes of four steps:
@@ -365,8 +365,8 @@ plt.show()
 # 1. Return as many advantages as rewards.
 # 2. Use the right value after the last row. With `next_state`, it is the value of its last row.
 #    Without `next_state`, it is 0, because the rows are one episode that terminated.
-# 3. Use `terminated` and `truncated`. For each of the two, decide whether $V$ is cut and whether
-#    $A$ is cut.
+# 3. Use `terminated` and `truncated`. For each of the two, decide whether the next $V$ and the next
+#    $A$ count.
 #
 # The cell computes small cases, then the picture above with your advantages, for three values of
 # $\lambda$. With $\lambda = 0$ the advantages are the $\delta$; with $\lambda = 1$ they are the
@@ -528,8 +528,8 @@ for name, estimator in ESTIMATORS.items():
 # ## 6 · A stochastic policy: samples
 #
 # For each of the $n$ dimensions of an action, the actor outputs a mean $\mu_i$. The standard
-# deviation $\sigma_i$ is learned as well. It must be positive, so the network stores its
-# logarithm, $s_i = \log \sigma_i$, which may be any number. A sample is
+# deviation $\sigma_i$ is also learned. It must be positive, so the network stores its logarithm,
+# $s_i = \log \sigma_i$, which may be any number. A sample is
 #
 # $$a_i = \mu_i + \sigma_i \varepsilon_i, \qquad \varepsilon_i \sim N(0, 1), \quad \sigma_i = e^{s_i}.$$
 #
@@ -617,10 +617,10 @@ print(f"two dimensions: correlation found {np.corrcoef(two.numpy().T)[0, 1]:.2f}
 # $\exp(2 \log |y_i - \mu_i| - \log 2 - 2 s_i)$. The value is the same; section 8 shows what is
 # wrong with it.
 #
-# **Write `get_dist`**, `[B, 1]`. The example has the numbers of the keras-rl drafts: means
-# $(0, 1)$, $(1, 0)$, $(-1, 2)$, standard deviations $(2, 3)$, $(4, 5)$, $(6, 1)$, and actions
-# $(2, -5)$, $(1, -2.5)$, $(8, 2)$. In the first row, the action is one $\sigma$ and two $\sigma$
-# away from the mean:
+# **Write `get_dist`**, `[B, 1]`. Except for one standard deviation, the example has the numbers of
+# the keras-rl drafts: means $(0, 1)$, $(1, 0)$, $(-1, 2)$, standard deviations $(2, 3)$, $(4, 5)$,
+# $(6, 1)$, and actions $(2, -5)$, $(1, -2.5)$, $(8, 2)$. In the first row, the action is one
+# $\sigma$ and two $\sigma$ away from the mean:
 # $-\log 2\pi - \log 2 - \log 3 - \frac{1 + 4}{2} = -1.8379 - 0.6931 - 1.0986 - 2.5 = -6.1296$. The
 # second row gives $-4.9586$. **Compute the third row by hand before you run the cell.**
 #
@@ -712,7 +712,7 @@ print(
 
 
 def as_in_the_text(mu, _log_sigma, y):
-    """The log-density of the keras-rl drafts, for one dimension and σ = 1."""
+    """Return the log-density as in the keras-rl drafts, for one dimension and σ = 1."""
     return -0.5 * np.log(2 * np.pi) - torch.exp(2 * (y - mu).abs().log() - np.log(2))
 
 
@@ -1237,10 +1237,10 @@ plt.show()
 # $$\min\left(\rho A,\ \text{clip}(\rho, 1 - \varepsilon, 1 + \varepsilon)\, A\right).$$
 #
 # If $A > 0$, the action should become more likely, but a ratio above $1 + \varepsilon$ does not
-# increase the objective any further. If $A < 0$, it should become less likely, but a ratio below
-# $1 - \varepsilon$ earns nothing more either. Where the objective is flat, the gradient of that row
-# is 0. The **minimum** matters on the other side: an action with $A > 0$ that has become
-# *less* likely keeps its full gradient, however small its ratio is.
+# increase the objective any further. If $A < 0$, the action should become less likely, but a ratio
+# below $1 - \varepsilon$ does not increase the objective any further, either. Where the objective is
+# flat, the gradient of that row is 0. The **minimum** matters on the other side: an action with
+# $A > 0$ that has become *less* likely keeps its full gradient, however small its ratio is.
 #
 # **Write `policy_loss`**: gradient *descent* on it should maximize the clipped surrogate plus
 # `entropy_coef` times the entropy. Then write **`value_loss`**.
@@ -1346,7 +1346,8 @@ plt.show()
 #
 # The cell plays 8 episodes of 30 steps on a point mass, so your `backward` calls your `update`
 # once. It records the arguments of `policy_loss`. The picture shows the ratios, one column for
-# each minibatch. The question `one_update` runs all parts of your agent together, up to one update.
+# each minibatch. The question `one_update` runs all parts of your agent together, until the first
+# update is done.
 #
 # **Question.** What are the ratios in the first minibatch, whatever the agent has done?
 
@@ -1555,8 +1556,8 @@ utils.climb(RUNGS, lambda env, seed: look_at(train_probe(env, seed)), probes["PP
 #
 # Now an environment with motion. In `utils.PointMass(d)`, $d$ forces from -1 to 1 push a point in
 # $d$ dimensions. The agent observes position and velocity. Each of the 30 steps costs the mean over
-# the dimensions of $p^2 + 0.01\, a^2$. The best possible return is -0.435 on average; zero actions
-# return -10, and random actions -29.
+# the dimensions of $p^2 + 0.01\, a^2$. The best possible return is -0.435 on average; with zero
+# actions it is -10, and with random actions -29.
 #
 # Four environments run at once, and there is an update every 8 episodes. The vertical axis is
 # linear from -1 to 0 and logarithmic below -1. The dotted line is the best possible return. A
@@ -1603,9 +1604,10 @@ show(["PointMass(1)", "PointMass(2)"])
 
 # %% point-figure [markdown]
 # Over 20 seeds, the means of the last 40 episodes were between -0.61 and -0.38 for `PointMass(1)`,
-# and between -0.83 and -0.55 for `PointMass(2)`. These include exploration. (A mean above -0.435 is
-# luck: those 40 starts were closer to the origin than average. The check `learning` plays shorter
-# episodes of another task, so its returns cannot be compared with these.)
+# and between -0.83 and -0.55 for `PointMass(2)`. These episodes were played with exploration. (A
+# mean above -0.435 is luck: those 40 starts were closer to the origin than average. The check
+# `learning` plays shorter episodes of another task, so its returns cannot be compared with the
+# returns here.)
 
 # %% sign-text [markdown]
 # ### What a wrong sign costs
@@ -1926,10 +1928,10 @@ plt.show()
 # What do you expect, and why? Write it down before you run it.
 #
 # - **No clipping** (`clip=1e9`) on `PointMass(2)`; then with `epochs=40`, with clipping and
-#   without. *(Without clipping and with 10 epochs, some seeds end about as well, some never learn.
-#   Without clipping and with 40 epochs, hardly any seed learns. With clipping and 40 epochs, all
-#   seeds learn, in fewer episodes than with 10. So clipping lets you use the same data for more
-#   epochs.)*
+#   without. *(Without clipping and with 10 epochs, some seeds end about as well as with clipping,
+#   and some never learn. Without clipping and with 40 epochs, hardly any seed learns. With clipping
+#   and 40 epochs, all seeds learn, in fewer episodes than with 10 epochs. So clipping lets you use
+#   the same data for more epochs.)*
 # - **$\gamma = 0.99$ on the pendulum.** *(The agent takes later costs into account, but the
 #   advantages are noisier. It needs about one and a half times as many episodes. With our three
 #   seeds it ended better: -134 instead of -157, and -177 instead of -234 in a hundred other

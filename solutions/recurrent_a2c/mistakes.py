@@ -29,7 +29,7 @@ nothing_between_layers = altered(
 nothing_behind_hid = altered(
     "forward",
     {"F.relu(self.hid(self.flatten(features)))": "self.hid(self.flatten(features))"},
-    hint="The LSTM cell starts with linear input weights: what is between the linear layer `hid` and the cell?",
+    hint="The LSTM cell first multiplies its input by a weight matrix: what is between the linear layer `hid` and the cell?",
     source="public solutions",
 )
 
@@ -637,7 +637,7 @@ advantage_of_gae = altered(
 policy_discounted_by_column = altered(
     "train_on_rollout.policy",
     {"J_hat += (played": "J_hat += gamma**t * (played"},
-    hint="Which weight does column t have in J?",
+    hint="What is the weight of column t in J?",
     source="student code",
 )
 
@@ -1075,7 +1075,7 @@ cut_by_its_own_mask_and_trained_on = altered(
         "target = rewards[:, t] + gamma * V_next": "target = rewards[:, t] + gamma * V_next * is_not_done[:, t]",
         "played = is_not_done[:, t]": "played = 1",
     },
-    hint="In which of the columns t - 1, t, t + 1 around an end is the mask 0, and at which of them must you cut?",
+    hint="Which of the columns t - 1, t, t + 1 around an end has mask 0, and which must not use the next column's G and V?",
     source="student code",
 )
 
@@ -1092,7 +1092,7 @@ nothing_cut = altered(
         "G_next = played * G_t": "G_next = G_t",
         "V_next = played * V_t.detach()": "V_next = V_t.detach()",
     },
-    hint="Two terms come from the next column: what should be left of the return and the value when the game has ended?",
+    hint="Two terms come from the next column: what should the return and the value of that column be if the game has ended?",
 )
 
 return_runs_on = altered(
@@ -1105,7 +1105,7 @@ return_runs_on = altered(
 value_runs_on = altered(
     "train_on_rollout.ends",
     {"V_next = played * V_t.detach()": "V_next = V_t.detach()"},
-    hint="Two terms come from the next column, the return and the value: do you cut both?",
+    hint="Two terms come from the next column, the return and the value: are both of them 0 after the end of a game?",
     source="student code",
 )
 
@@ -1131,7 +1131,7 @@ dead_ticks_trained_on = altered(
         "value_loss += (played * (target - V_t) ** 2)": "value_loss += ((target - V_t) ** 2)",
         "J_hat += (played * logprobas_for_actions[:, t]": "J_hat += (logprobas_for_actions[:, t]",
     },
-    hint="Should a column with mask 0 count in J or in the value loss?",
+    hint="How much should a column with mask 0 add to J, and how much to the value loss?",
 )
 
 dead_ticks_trained_on_between_two_cuts = altered(
@@ -1150,7 +1150,7 @@ dead_ticks_trained_on_between_two_cuts = altered(
             "target = rewards[:, t] + gamma * V_next": "target = rewards[:, t] + gamma * is_not_done[:, t] * V_next",
         },
     },
-    hint="Should a column with mask 0 count in J or in the value loss?",
+    hint="How much should a column with mask 0 add to J, and how much to the value loss?",
     source="student code",
 )
 
@@ -1174,7 +1174,7 @@ mean_of_what_was_played = altered(
         "(played * logprobas_for_actions[:, t] * advantage).mean()": ""
         "(played * logprobas_for_actions[:, t] * advantage).sum() / played.sum().clamp(min=1)",
     },
-    hint="A dead tick counts as 0 in the mean: by how many games do you divide the sum of a column?",
+    hint="A dead tick adds 0 to the sum of a column: by how many games do you divide this sum?",
     placements={
         "over all columns together": {
             "(played * (target - V_t) ** 2).mean()": ""
@@ -1207,7 +1207,7 @@ last_reward_cut = altered(
         "G_t = rewards[:, t] + gamma * G_next": "G_t = is_not_done[:, t + 1] * (rewards[:, t] + gamma * G_next)",
         "target = rewards[:, t] + gamma * V_next": "target = is_not_done[:, t + 1] * (rewards[:, t] + gamma * V_next)",
     },
-    hint="At the last action of a game, which comes first: cutting the future return, or adding the reward?",
+    hint="At the last action of a game, what becomes 0: only the return of the next column, or also this action's reward?",
     source="student code",
 )
 
@@ -1261,7 +1261,7 @@ all_games_cut = altered(
         "G_next = played * G_t": "G_next = played.min() * G_t",
         "V_next = played * V_t.detach()": "V_next = played.min() * V_t.detach()",
     },
-    hint="If one of the games has ended, whose return do you cut?",
+    hint="If one of the games has ended, in which games do you set the next return and value to 0?",
 )
 
 nothing_learned_after_the_first_end = altered(

@@ -111,9 +111,9 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # frames. So that no agent can memorize a sequence of actions, actions are **sticky**: in each
 # frame, with probability 1/4, the game continues with the previous action.
 #
-# `atari_util.make_env()` returns the game as the agent sees it: the part inside the dashed line, in
-# gray, 42 × 42 pixels, with values from 0 to 1. Scores and bars are cropped out. The cell below
-# plays 100 random actions and shows the screen (left) and what the agent sees (right).
+# `atari_util.make_env()` returns the game as the agent sees it: the part inside the dashed line in
+# the picture below, in gray, 42 × 42 pixels, with values from 0 to 1. Scores and bars are cropped
+# out. The cell plays 100 random actions and shows the screen (left) and what the agent sees (right).
 
 # %% game
 if ATARI:
@@ -347,10 +347,11 @@ else:
 #
 # This has three consequences. They are the most important part of this assignment.
 #
-# - **Cut the return.** The action in column 2 ended the game, so it did not cause the rewards of
-#   game B. With $\gamma = 0.5$ and a critic whose values are all 0, the return of column 2 is 8.
-#   Without the cut, the return is 8.5, because it also contains rewards of later games. Then dying
-#   looks no worse than living on, because the next game always follows.
+# - **Cut the return:** let it contain nothing after the end of the game. The action in column 2
+#   ended the game, so it did not cause the rewards of game B. With $\gamma = 0.5$ and a critic whose
+#   values are all 0, the return of column 2 is 8. Without the cut, the return is 8.5, because it
+#   also contains rewards of later games. Then dying looks no worse than living on, because the next
+#   game always follows.
 # - **Reset the memory.** In column 4 a game starts, and the pool gave the agent an empty memory. If
 #   your function carries the memory of game A over into game B, it computes $\log \pi$ and $V$ for
 #   a memory that the agent did not have when it played. See the row "memory": it is 0 in column 4.
@@ -526,10 +527,10 @@ both[0].set_xticks([])
 plt.show()
 
 # %% trap-seen [markdown]
-# The wrong loss is smallest for a critic that always predicts 2.5, the mean of all games. For the
-# critic that predicts everything exactly, the wrong loss is larger. And the wrong loss falls during
-# training, so its curve looks like learning. With advantages, the problem is the same: if they are
-# `[B, B]`, the advantage of an action depends on the returns of all other games.
+# The wrong loss is smallest for a critic that always predicts 2.5, the mean return of the four
+# games. For the critic that predicts everything exactly, the wrong loss is larger. And the wrong
+# loss falls during training, so its curve looks like learning. With advantages, the problem is the
+# same: if they are `[B, B]`, the advantage of an action depends on the returns of all other games.
 #
 # Of those 18 public solutions, 17 made this mistake. The cause is a `state_value` of shape
 # `[B, 1]`. The cell of section 2 printed the shape of yours. It should be `[B]`; `[B, 1]` is
@@ -687,7 +688,7 @@ plt.show()
 # | next game | the change of pushes before an end if rewards and values after it rise by 100 | 0 |
 # | dead tick | the change of loss and pushes if the dead tick has another action; the push on its value | 0 and 0 |
 # | last frame | the last column has mask 0: the change of loss and pushes if its $V$ rises by 100 | 0 |
-# | two halves | summed value loss of a rollout with ends, minus that of its parts (the second starts with empty memory) | 0 |
+# | two halves | the value loss summed over a rollout, minus the sums over its halves; all games end where it is split | 0 |
 # | one step | the number of optimizer steps; the change of loss and pushes in a repeated call (leftover gradients) | 1 and 0 |
 # | network | your network: loss of three games minus the mean of each alone; does the gradient reach `conv0`? | 0 and 1 (yes) |
 #
@@ -715,7 +716,7 @@ plt.show()
 
 
 def difference(one, other, keep=slice(None)):
-    """Return the largest difference of two calls' pushes (and losses, if `keep` is everything)."""
+    """Return the largest difference between two calls' pushes; without `keep`, also of their losses."""
     largest = max((one[1][name][keep] - other[1][name][keep]).abs().max().item() for name in one[1])
     return largest if keep != slice(None) else max(largest, abs(one[0] - other[0]))
 
@@ -899,9 +900,10 @@ climb()
 # **Metronome.** Every observation is the number 1. The reward of action 1 ("beat") is 1 in the
 # fourth step of a game and -0.25 in all other steps. A game has 1 to 8 steps, at random. So the
 # agent must count from the start of the game. The best mean return is $5/8 = 0.625$, because 5 of 8
-# games reach the fourth step. An agent that cannot count does best if it never beats, and gets 0.
+# games reach the fourth step. An agent that cannot count does best if it never chooses "beat", and
+# gets 0.
 #
-# Each world is trained in three settings:
+# In each world, an agent is trained in three settings:
 #
 # - **right**: your function as it is;
 # - **does not forget**: the same, but in training, the memory of a game continues into the next
@@ -916,7 +918,7 @@ climb()
 
 
 class Unforgetting(nn.Module):
-    """Wraps an agent that ignores the memory it is given and keeps its own until `restart`."""
+    """Wraps an agent: after `restart`, one call uses the given memory, and later calls use its own."""
 
     def __init__(self, inner):
         super().__init__()
@@ -988,8 +990,9 @@ plt.show()
 #
 # In Metronome, the setting "does not forget" learns nothing. In training, the count continues from
 # the previous game, so the memory in the fourth step differs from rollout to rollout, and "beat at
-# four" cannot be learned. The agent ends up never beating. In Cue the result depends on luck: an
-# agent may learn to overwrite the old sign when a new one comes (one of our two seeds did), or not.
+# four" cannot be learned. The agent learns never to choose "beat". In Cue the result depends on
+# luck: an agent may learn to overwrite the old sign when a new sign comes (with one of our two
+# seeds, it did), or not.
 # If the mask is ignored completely, returns also contain rewards of the next game, and the agent
 # learns nothing in either world.
 #
@@ -1096,7 +1099,7 @@ else:
     print(SKIPPED)
 
 # %% plots-text [markdown]
-# ### How to read it
+# ### How to read the plots
 #
 # **Scores** (left) fluctuate a lot, even late in a good run: a game is long, and one wrong step can
 # cost a life. Look at the moving average. It rises little in the first 100 updates, and faster as
@@ -1279,8 +1282,8 @@ else:
 #   of about 1.
 # - **16 games × 16 actions.** A gradient from 45 actions in five situations has a high variance.
 #   With 256 actions in sixteen games, the variance is lower, and in longer rollouts, returns
-#   contain more rewards before they rely on the critic. It is also cheaper per action: 400,000
-#   actions took 409 CPU seconds, instead of 525 with 5 × 9.
+#   contain more rewards before they rely on the critic. This setting is also cheaper per action:
+#   400,000 actions took 409 CPU seconds, instead of 525 with 5 × 9.
 # - **The learning rate.** *Practical RL* says "default parameters" (that would be 1e-3) but uses
 #   1e-5. With 1e-5, Adam usually moves a weight by 1e-5 or less per update, so it needs very many
 #   updates.
@@ -1300,14 +1303,14 @@ else:
 #
 # ## Optional experiments
 #
-# - Some techniques need no change of your loss.
+# - Some techniques need no change to your loss.
 #   `utils.PlainAdam(list(agent.parameters()), lr=6e-4, max_grad_norm=0.5)` clips the gradient norm,
 #   and you can set `submitted.opt.param_groups[0]["lr"]` before each update.
 # - Write a loss with GAE and normalized advantages as a new function, and pass it to
 #   `training.train`. For the leaderboard, only the file of weights counts.
 # - In `forward`, replace `prev_state` by zeros, so that the agent plays *and* trains without
 #   memory. How well does it play?
-# - Use 32 actions instead of 16 in each rollout, or a factor of 0.02 for the entropy.
+# - Use 32 actions instead of 16 in each rollout, or an entropy coefficient of 0.02.
 #
 # Finally, run `python grade.py` once more and submit `submitted.py`, with `agent.safetensors` if
 # you like.

@@ -150,7 +150,7 @@ def test_another_test(student):
 
 @points(1, question="DDPGAgent.update_model.critic")
 def test_only_optimizers_move(student):
-    """Only the optimizers change the networks; the gradients do not change the targets."""
+    """Only the optimizers and `_target_soft_update` change weights; actor and critic stay trainable."""
     student.expect("only_optimizers_move")
 
 

@@ -27,7 +27,7 @@ both = only("loss", "gradient of the network")
 
 @points(1, question="get_returns")
 def test_unfinished_tail(student):
-    """The last episode may be unfinished, with one, two or many episodes: its sums stop at the last row."""
+    """In a buffer of one, two or many episodes, the last may be unfinished: its sums stop at the last row."""
     student.expect("returns_unfinished_tail", only("returns"))
     student.expect("returns_long", only("returns"))
     student.expect("returns_without_any_end", only("returns"))
@@ -97,7 +97,7 @@ def test_no_step_too_many(student):
 
 @points(1, question="collect_rollouts")
 def test_seed_is_for_sampling_only(student):
-    """The seed array continues from step to step and from rollout to rollout, and affects only the actions."""
+    """All steps and rollouts draw from the same seed array, one entry per step; the seeds affect only the actions."""
     facts = only("actions", "actions that were played", "seed array afterwards", "reset was called with a seed")
     student.expect("rollouts_later", facts)
     student.expect("rollouts_unseeded")

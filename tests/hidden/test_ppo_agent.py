@@ -9,7 +9,7 @@ from views import KEPT, LAYERS, LEARNED, LOG_SIGMA, MEASURED, ROWS, SCATTER, in_
 
 @points(1, question="GeneralizedAdvantageEstimator.length")
 def test_other_lengths(student):
-    """There is an advantage for each of nine steps, whose states have several axes, and for each of two steps."""
+    """There is one advantage per step, for nine steps whose states have several axes and for only two steps."""
     names = ("number of advantages", "growth of the advantage of each step, when the reward of the step grows by 1")
     student.expect("nine_steps_with_windows", only(*names))
     student.expect("two_steps", only(*names))
@@ -17,7 +17,7 @@ def test_other_lengths(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.bootstrap")
 def test_other_last_steps(student):
-    """The next value is right if the episode goes on, is truncated, or precedes another, and with five arguments."""
+    """The next value is right if an episode goes on, is truncated or precedes another episode, and without `next_state`."""
     student.expect("goes_on_and_is_told_so", only("advantage of the last step"))
     student.expect("five_arguments_and_an_end", only("advantage of the last step"))
     name = "advantages of truncated steps that depend on the next row"
@@ -176,7 +176,7 @@ def test_both_ends_at_once(student):
 
 @points(1, question="PPOAgent.backward")
 def test_four_environments(student):
-    """`backward` is right for four environments that end at different times, windows of two, and other options."""
+    """`backward` is right for four environments with windows of two observations; the constructor uses its arguments."""
     student.expect("agent_as_it_is_made")
     names = ("steps in each memory, after each call", "each step has its own observation and state", "finished episodes")
     student.expect("four_environments_that_learn", only(*names))

@@ -135,14 +135,14 @@ def test_last_target_of_a_large_rollout(student):
 
 @points(2, question="train_on_rollout.ends")
 def test_policy_past_many_ends(student):
-    """Returns are cut at ends in the first column, in two games at once, twice in one game, and in all games."""
+    """No return crosses an end in the first column, in two games at once, twice in one row, or in all games at once."""
     student.expect("losses_past_many_ends", ends_of("policy", BEFORE, OTHERS, AFTER))
     student.expect("losses_all_end_at_once", ends_of("policy", BEFORE, OTHERS, AFTER))
 
 
 @points(2, question="train_on_rollout.ends")
 def test_nothing_played_many_times(student):
-    """With many ends, dead ticks are not trained on and count as 0 in the mean."""
+    """With many ends, dead ticks add 0 to J, but the mean still divides by all games and columns."""
     student.expect("losses_past_many_ends", ends_of("policy", NOT_PLAYED, MEAN, QUIET))
     student.expect("losses_all_end_at_once", ends_of("policy", NOT_PLAYED))
 
@@ -156,7 +156,7 @@ def test_values_past_many_ends(student):
 
 @points(2, question="train_on_rollout.ends")
 def test_ends_in_the_last_columns(student):
-    """After earlier ends, returns and targets still do not bootstrap from games that end with the last action."""
+    """If a game ends with the last action, returns and targets do not bootstrap, even if its row contains an earlier end."""
     student.expect("losses_end_in_the_last_columns")
 
 

@@ -22,7 +22,7 @@ def test_form_of_summaries(student):
 
 @points(1, question="Summaries")
 def test_everything_is_passed_on(student):
-    """The wrapper behaves exactly like the environment inside."""
+    """The wrapper behaves exactly like the wrapped environment."""
     student.expect("summaries_pass_on")
 
 
@@ -424,14 +424,14 @@ def test_every_parameter_moves(student):
 
 @points(2, question="one_update")
 def test_policy_loss_falls(student):
-    """After the update, the policy loss on the minibatch (with correct advantages) is lower."""
+    """After the update, the policy loss on the minibatch (with correct advantages) is lower than before."""
     names = ("every ratio is one before the update", "the policy loss is lower afterwards")
     student.expect("one_update", only(*names), also_show=("policy loss and value loss, before", AFTERWARDS))
 
 
 @points(2, question="one_update")
 def test_value_loss_falls(student):
-    """After the update, the value loss on the minibatch (with correct value targets) is lower."""
+    """After the update, the value loss on the minibatch (with correct value targets) is lower than before."""
     student.expect(
         "one_update",
         only("the value loss is lower afterwards"),

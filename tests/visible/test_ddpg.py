@@ -230,7 +230,7 @@ def test_optimizers(student):
 
 @points(1, question="DDPGAgent.networks")
 def test_form_of_networks(student):
-    """All four networks are float32, and actor and critic can learn."""
+    """All four networks are float32, and all parameters of actor and critic require a gradient."""
     names = [f"precision of {one} and {one}_target" for one in ("actor", "critic")]
     student.expect("agent_by_default", only(*names, "actor can learn", "critic can learn"))
 
@@ -367,7 +367,7 @@ def test_form_of_the_losses(student):
 
 @points(1, question="DDPGAgent._target_soft_update")
 def test_targets_follow(student):
-    """Each update moves a target's parameters by τ times the distance to its network, which does not change."""
+    """Each update moves a target's parameters by τ times the distance to its network; the network does not change."""
     student.expect("targets_follow", soft_update)
     student.expect("targets_follow_again", soft_update)
 
@@ -395,7 +395,7 @@ def test_states_in_order(student):
 
 @points(1, question="DDPGAgent.train")
 def test_episodes_begin_anew(student):
-    """Environment and noise are reset when an episode is over, however it ended, and at no other time."""
+    """After the first reset, environment and noise are reset exactly when an episode is over, however it ended."""
     names = (
         "steps of the environment before each reset",
         "the noise is reset between two episodes",
@@ -484,7 +484,7 @@ def test_one_update_moves(student):
 
 @points(3, question="one_update")
 def test_one_update_improves(student):
-    """After the update, the critic's loss is lower, and the critic gives the actor's actions a higher value."""
+    """The update lowers the critic's loss and raises the value that the critic gives the actor's actions."""
     names = ("what broke", "the critic's loss of the same batch is", "by the critic, the actor's actions are")
     student.expect("one_update_of_everything", only(*names))
 

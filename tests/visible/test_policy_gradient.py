@@ -382,19 +382,19 @@ def test_it_moves_both_networks(student):
 
 @points(2, question="one_update")
 def test_it_improves_the_policy(student):
-    """After the update, the vanilla loss on the collected rows is lower."""
+    """After the update, the vanilla loss on the collected rows is lower than before."""
     require_falls(*updated(student, "update_vanilla")["policy"], "policy")
 
 
 @points(2, question="one_update")
 def test_it_improves_the_policy_with_ppo(student):
-    """After three updates with the PPO loss, good actions on the collected rows are more likely."""
+    """After three updates with the PPO loss, good actions on the collected rows are more likely than before."""
     require_falls(*updated(student, "update_ppo")["policy"], "policy")
 
 
 @points(2, question="one_update")
 def test_it_improves_the_value_network(student):
-    """After the update, the value loss on the collected rows is lower."""
+    """After the update, the value loss on the collected rows is lower than before."""
     require_falls(*updated(student, "update_vanilla")["value network"], "value network")
 
 

@@ -51,14 +51,14 @@ def test_episode_comes_to_an_end(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_terminated_inside(student):
-    """At a terminated step inside the rows, V and A of the next row are both cut, even if the step is also truncated."""
+    """At a terminated step inside the rows, neither the next V nor the next A counts, even if the step is also truncated."""
     student.expect("terminated_inside", only("advantages up to the last end"))
     student.expect("both_ends_at_one_step", only("advantages up to the last end"))
 
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_truncated_inside(student):
-    """At a truncated step inside the rows, the value of the next state counts, but A is cut."""
+    """At a truncated step inside the rows, the value of the next state counts, but the next advantage does not."""
     student.expect("truncated_inside", only("advantages up to the last end"))
 
 
@@ -91,7 +91,7 @@ def test_finds_the_draft(student):
 
 @points(1, question="test_advantages")
 def test_passes_every_form(student):
-    """Your test rejects the draft; it accepts estimators that return lists, tensors or float32, or use the next row."""
+    """Your test rejects the draft; it accepts lists, tensors, float32, and the next row as next state within an episode."""
     tried(student, "the draft", *FORMS)
 
 
@@ -419,7 +419,7 @@ def test_entropy_bonus(student):
 
 @points(1, question="PPOAgent.policy_loss")
 def test_form_of_the_policy_loss(student):
-    """The loss is a scalar float32 tensor; the batch and the gradients are not modified."""
+    """The loss is a scalar float32 tensor; the method modifies neither the batch nor any `.grad`."""
     for case in ("ratios_on_both_sides", "a_batch_of_one_row"):
         student.expect(case, only("shape", "precision", "changed by the call", "it makes gradients by itself"))
 
@@ -433,7 +433,7 @@ def test_value_loss(student):
 
 @points(1, question="PPOAgent.value_loss")
 def test_form_of_the_value_loss(student):
-    """The loss is a scalar float32 tensor; the batch and the gradients are not modified."""
+    """The loss is a scalar float32 tensor; the method modifies neither the batch nor any `.grad`."""
     for case in ("values_and_targets", "one_value_and_one_target"):
         student.expect(case, only("shape", "precision", "changed by the call", "it makes gradients by itself"))
 
@@ -493,14 +493,14 @@ def test_parameters_move(student):
 
 @points(2, question="one_update")
 def test_policy_improves(student):
-    """After the update, the clipped objective is larger on the same steps."""
+    """After the update, the clipped objective is larger than before on the same steps."""
     name = "the objective of the same rows is larger afterwards"
     student.expect("one_update_in_one_environment", only("it breaks", "an update was made", name))
 
 
 @points(1, question="one_update")
 def test_values_improve(student):
-    """After the update, the squared error of the values is smaller on the same steps."""
+    """After the update, the squared error of the values is smaller than before on the same steps."""
     name = "the squared error of the values of the same rows is smaller afterwards"
     student.expect("one_update_in_one_environment", only("it breaks", "an update was made", name))
 

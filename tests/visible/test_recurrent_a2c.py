@@ -179,13 +179,13 @@ def test_mask_of_numbers(student):
 
 @points(2, question="train_on_rollout.ends")
 def test_return_ends_with_the_game(student):
-    """A return contains no reward and no value from the next game; the returns of other games are not cut."""
+    """A return contains no reward and no value from the next game; an end does not affect the returns of other games."""
     student.expect("losses_past_an_end", ends_of("policy", BEFORE, OTHERS, AFTER))
 
 
 @points(1, question="train_on_rollout.ends")
 def test_nothing_played(student):
-    """The action of a dead tick is not trained on and counts as 0 in the mean; all other actions are trained on."""
+    """A dead tick adds 0 to J, but the mean still divides by all games and columns; all other actions are trained on."""
     student.expect("losses_past_an_end", ends_of("policy", NOT_PLAYED, MEAN, QUIET))
 
 
@@ -264,7 +264,7 @@ def test_loss_of_an_update(student):
 
 @points(2, question="one_update")
 def test_update_lowers_the_loss(student):
-    """After the step, the loss on the rollout, with unchanged advantages and targets, is lower."""
+    """After the step, the loss on the rollout, with unchanged advantages and targets, is lower than before."""
     facts = updated(student)
     form = nearest(facts["loss that was returned"], facts["loss before"]) or 0
     before, after = facts["loss before"][form], facts["loss after"][form]
