@@ -87,6 +87,7 @@ def _check_install() -> int:
 def _grade_student(options: argparse.Namespace) -> int:
     from grader.judge.run import GradingOptions, grade
     from grader.report import screen
+    from grader.report.terminal import make_student_view
     from grader.report.text import sanitize
     from grader.submission import list_remarks
 
@@ -104,7 +105,7 @@ def _grade_student(options: argparse.Namespace) -> int:
         page = ReportWriter(options.html, _page_for_student, kept)
         jobs = choose_jobs(options, home.assignment)
         report = grade(home, submission, options=GradingOptions(questions, options.keyword, page, jobs=jobs))
-    screen.render(report.for_student())
+    screen.render(make_student_view(report))
     for remark in list_remarks(submission, home.assignment.submission):
         print(f"note: {sanitize(remark)}", file=sys.stderr)
     for file in (kept, page):
@@ -204,16 +205,20 @@ def _look_closer(options: argparse.Namespace) -> int:
 
 
 def _for_student(report: Report) -> str:
-    return report.for_student().model_dump_json(indent=1) + "\n"
+    from grader.report.terminal import make_student_view
+
+    return make_student_view(report).model_dump_json(indent=1) + "\n"
 
 
 def _page_for_student(report: Report) -> str:
     from grader.report import page
+    from grader.report.terminal import make_student_view
 
-    return page.render(report.for_student())
+    return page.render(make_student_view(report))
 
 
 def _live_page_for_student(report: Report) -> str:
     from grader.report import page
+    from grader.report.terminal import make_student_view
 
-    return page.render(report.for_student(), live=time.strftime("%H:%M:%S"))
+    return page.render(make_student_view(report), live=time.strftime("%H:%M:%S"))

@@ -152,7 +152,7 @@ class VisibleChecks:
             if question in (name, *needs) and f"{SUITE}/{check}" not in again:
                 before[f"{SUITE}/{check}"] = self._results.get(check) or _assume_passed(check, question)
         report = self._run(GradingOptions({name, *needs}, before=before, again=again.keys()))
-        found = {check.id: check for check in report.for_student().checks}
+        found = {check.id: check for check in terminal.make_student_view(report).checks}
         for key, check in again.items():
             result = found.get(key) or CheckResult(id=key, question=name, suite=SUITE, title=check, max_points=0)
             if result.cause is Cause.NOT_REACHED:
