@@ -21,9 +21,10 @@ from jupyter_client.manager import KernelManager
 
 from grader.assignment import AssignmentFiles, Question, QuestionPoints, UsageError
 from grader.authoring.notebook import make_notebook
-from grader.desk.session_cells import find_bare_methods, refuse_subclasses
+from grader.desk.session_cells import find_bare_methods, name_classes, refuse_subclasses
+from grader.report.model import CheckResult
 from tests.kit.patience import PATIENCE
-from tests.kit.test_page import HOSTILE, Parsed
+from tests.kit.test_page import HOSTILE, Parsed, every_outcome
 
 pytestmark = pytest.mark.slow(60)
 
@@ -70,6 +71,7 @@ class Session:
                 cell.printed += content["text"]
             elif kind == "error":
                 cell.error = content["ename"]
+                cell.trace = re.sub(r"\x1b\[[\d;]*m", "", "\n".join(content["traceback"]))
             if (kind == "status" and content["execution_state"] == "idle") or (until and until(self.messages[-1])):
                 return cell
 
@@ -85,9 +87,9 @@ class Session:
 
 
 class Cell:
-    """What a cell has shown: its last verdict, what it printed, the name of its exception."""
+    """What a cell has shown: its last verdict, what it printed, the name of its exception, and the traceback without colors."""
 
-    text = html = printed = error = ""
+    text = html = printed = error = trace = ""
 
 
 def ended(pid: int) -> bool:
@@ -189,6 +191,75 @@ def test_the_saved_file_is_graded_and_overridden(session: Session) -> None:
     cell = session.run("%grade total")
     assert "the rest from other cells" in cell.text
     assert "✓ total" in cell.text
+
+
+def test_the_latest_edit_is_graded(session: Session) -> None:
+    """Catches: a cell that was run once and is graded for ever, whatever its author then writes into the file and saves."""
+    path = session.folder / "submitted.py"
+    stub = path.read_text()
+    session.run(f"%%grade total\n@staticmethod\n{WRONG}")
+    number = int(session.run("print(len(In) - 1)").printed) - 1
+    path.write_text(f"{stub}\n# another place is changed\n")
+    assert f"Graded: total from In [{number}]" in session.run("%grade total").text
+    path.write_text(RIGHT)
+    cell = session.run("%grade total")
+    newer = (
+        f"Graded: total from submitted.py, which you saved after running In [{number}]; run that cell again to grade its "
+        "definition."
+    )
+    for told in (cell.text, Parsed(cell.html).text):
+        assert newer in " ".join(told.split())
+    assert "✓ total" in cell.text
+    path.write_text(path.read_text().replace("sum(values)", "sum(values) + 2"))
+    cell = session.run("def spread(values, scale=1.0):\n    return 0\n%grade total spread")
+    assert newer in " ".join(cell.text.split())
+    assert "got 5.5" in cell.text
+    path.write_text(stub)  # back to what it was when the cell ran: this is an edit, too
+    assert "· total" in session.run("%grade total").text
+    cell = session.run(f"%%grade total\n@staticmethod\n{WRONG}")  # run again
+    assert "got 4.5" in cell.text
+    assert "which you saved after" not in cell.text
+
+
+def test_a_definition_that_was_deleted_in_the_kernel_is_not_graded(session: Session) -> None:
+    """Catches: `del total`, which leaves nothing to call, and a verdict on it all the same."""
+    session.run(f"%%grade total\n{WRONG}\ndef spread(values, scale=1.0):\n    return 0")
+    session.run("del total")
+    cell = session.run("%grade total")
+    assert cell.text.startswith("Graded: submitted.py")
+    assert "· total" in cell.text
+    assert re.search(r"Graded: spread from In \[\d+\]", session.run("%grade spread").text)
+
+
+def test_a_file_that_was_not_saved_in_this_session_has_no_time(session: Session) -> None:
+    """Catches: "saved at 00:00:00" of the file that came with the zip."""
+    os.utime(session.folder / "submitted.py", (0, 0))
+    assert session.run("%grade total").text.startswith("Graded: submitted.py, which was not saved in this session.\n")
+
+
+def test_a_traceback_names_the_cell_and_its_lines(session: Session) -> None:
+    """Catches: "Cell In[8], line 2" for line 3 of the cell that is labelled [7]."""
+    number = int(session.run("print(len(In) - 1)").printed)
+    cell = session.run(f"%%grade total\n{RIGHT}1 / 0")
+    assert f"In[{number + 1}], line 4" in cell.trace
+    cell = session.run("%%grade total\nx = 1\ndef total(:")
+    assert f"In[{number + 2}], line 3" in cell.trace
+    assert not session.run(f"%%grade total\n%%time\n{RIGHT}").error
+    cell = session.run("%%grade total\n1 + 1")
+    shown = [content for content in map(json.loads, session.messages) if content.get("data", {}).get("text/plain") == "2"]
+    assert [content["execution_count"] for content in shown] == [number + 4]
+
+
+def test_a_class_is_looked_for_where_it_was_graded_from() -> None:
+    """Catches: a student who looks for a missing method in the saved file, where it is, because an old cell was graded."""
+    missing = "Is `count` set before this line, spelled in the same way, and, if it is a method, indented inside the class "
+    checks = [
+        CheckResult(id="", question="", suite="visible", title="", max_points=0, message=f"{missing}{name}?") for name in "AB"
+    ]
+    report = every_outcome()
+    report.checks = checks
+    name_classes(report, {"A": "In [25]"})
+    assert [check.message for check in checks] == [f"{missing}A of In [25]?", f"{missing}B?"]
 
 
 @pytest.mark.parametrize(
@@ -395,8 +466,10 @@ def test_a_notebook_that_was_made_for_it(session: Session, tmp_path: Path) -> No
     assert [session.run(text).error for text in texts] == [""] * 3
     assert "got 4.5" in session.run(texts[2]).text
     alone = Session(tmp_path, path="")
+    (tmp_path / "submitted.py").write_text(WRONG)
     try:
         assert not alone.run(texts[0]).error
+        alone.run(texts[1])
         assert "run `python grade.py total`" in alone.run(texts[2]).printed
         cell = alone.run("%%grade total\nprint(40 + 2)")
         assert cell.error == ""
