@@ -28,6 +28,7 @@ from IPython.core.interactiveshell import ExecutionInfo, InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.display import DisplayHandle, display
 
+from grader.desk import reloading
 from grader.desk.latest_edits import LatestEdits, RunCell
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -308,14 +309,16 @@ def find_submission(folder: Path) -> str:
 
 
 def register(shell: InteractiveShell) -> None:
-    """Add the magics to a session, and start the process that grades."""
+    """Add the magics to a session, start the process that grades, and reload the submission when it is saved."""
     unregister()
     GradeMagics.current = GradeMagics(shell)
     shell.register_magics(GradeMagics.current)
+    reloading.register(shell, find_submission(Path.cwd()).removesuffix(".py"))
 
 
 def unregister() -> None:
-    """Let the process that grades end."""
+    """Let the process that grades end, and the submission as it is loaded."""
+    reloading.unregister()
     if GradeMagics.current is not None:
         GradeMagics.current.close()
         GradeMagics.current = None

@@ -471,11 +471,96 @@ def test_a_notebook_that_was_made_for_it(session: Session, tmp_path: Path) -> No
         assert not alone.run(texts[0]).error
         alone.run(texts[1])
         assert "run `python grade.py total`" in alone.run(texts[2]).printed
+        (tmp_path / "submitted.py").write_text(f"{RIGHT}# longer\n")
+        assert alone.run("print(submitted.total([1]))").printed == "1\n"
         cell = alone.run("%%grade total\nprint(40 + 2)")
         assert cell.error == ""
         assert re.match(r"42\nnot graded: .*`python grade.py total`\n", cell.printed)
     finally:
         alone.end()
+
+
+AUTORELOADS = {
+    "alone": "%reload_ext grader",
+    "autoreload before": "%load_ext autoreload\n%autoreload 2\n%reload_ext grader",
+    "autoreload after": "%reload_ext grader\n%load_ext autoreload\n%autoreload 2",
+    "autoreload of it": "%reload_ext grader\n%load_ext autoreload\n%autoreload 2\n%aimport submitted",
+}
+MODULE = """import functools
+
+
+def traced(function):
+    @functools.wraps(function)
+    def call(*args):
+        return function(*args)
+
+    return call
+
+
+def total(values):
+    return 1
+
+
+class Counter:
+    @traced
+    def count(self):
+        return 1
+
+    def fail(self):
+        raise KeyError
+"""
+
+
+@pytest.fixture(params=AUTORELOADS)
+def reloads(request: pytest.FixtureRequest, folder: Path, built_toy: Path) -> Iterator[Session]:
+    """A kernel that has loaded the grader, and perhaps autoreload, and has imported MODULE."""
+    session = Session(folder)
+    (folder / "submitted.py").write_text(MODULE)
+    session.run(AUTORELOADS[request.param])
+    session.run("import submitted\nfrom submitted import Counter, total as t\ncounter = Counter(); kept = [submitted.total]")
+    session.run("class Mine(Counter): pass")
+    yield session
+    session.end()
+    shutil.copy(built_toy / "assignments" / "toy" / "submitted.py", folder)
+
+
+def test_a_saved_file_is_loaded_again(reloads: Session) -> None:
+    """Catches: a decorated method that keeps its old body, tracebacks to lines of the old file, and names from old modules."""
+    path = reloads.folder / "submitted.py"
+    path.write_text(f"# one more line\n{MODULE.replace('return 1', 'return 2')}")
+    for call in ("submitted.total(0)", "t(0)", "kept[0](0)", "Counter().count()", "counter.count()", "Mine().count()"):
+        assert (call, reloads.run(f"print({call})").printed) == (call, "2\n")
+    assert reloads.run("print(isinstance(counter, submitted.Counter), Counter is submitted.Counter)").printed == "True True\n"
+    for call in ("submitted.Counter().fail()", "counter.fail()"):
+        trace = reloads.run(call).trace
+        assert re.search(r"submitted\.py:23, in|submitted\.py in fail", trace)  # the second form is that of IPython 7
+        assert re.search(r"^-+> 23 +raise KeyError$", trace, re.MULTILINE)
+    path.write_text(f"{MODULE.replace('return 1', 'return 3')}")
+    assert reloads.run("print(t(0), counter.count(), Mine().count())").printed == "3 3 3\n"
+    assert re.search(r"^-+> 22 +raise KeyError$", reloads.run("counter.fail()").trace, re.MULTILINE)
+
+
+def test_a_file_that_cannot_be_loaded_is_named(session: Session) -> None:
+    """Catches: a page of the reloader's own traceback, or a module that is half the old one after an error."""
+    path = session.folder / "submitted.py"
+    path.write_text(MODULE)
+    session.run("%reload_ext grader\nimport submitted, sys, importlib; importlib.reload(submitted)")
+    for text, said in (
+        (f"{MODULE}\ndef later(:\n", r"submitted\.py was not loaded again: SyntaxError in line 24: .+\n"),
+        (f"\nlater = 1\n{MODULE}\nundefined\n", r"submitted\.py was not loaded again: NameError in line 26: name 'unde.+\n"),
+        (f"{MODULE}\nraise SystemExit\n", r"submitted\.py was not loaded again: SystemExit in line 24\n"),
+    ):
+        path.write_text(text)
+        for _ in range(2):  # as long as it is so
+            printed = session.run("print(submitted.total(0), hasattr(submitted, 'later'))").printed
+            assert re.search(f"{said}The cells use the version that was loaded before", printed)
+            assert "1 False\n" in printed
+            assert len(printed.splitlines()) == 3
+    printed = session.run("%%grade total\nx = 1").printed
+    assert printed.count("was not loaded again") == 1
+    path.write_text(MODULE.replace("def total", "def renamed"))
+    assert session.run("print(hasattr(submitted, 'total'), submitted.renamed(0))").printed == "False 1\n"
+    session.run("del sys.modules['submitted'], submitted")
 
 
 def test_loading_costs_nothing_that_a_kernel_has_not() -> None:
