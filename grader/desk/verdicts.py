@@ -200,7 +200,8 @@ class VerdictServer:
         if there and differs:
             sources.append(
                 f"The graded code of {', '.join(differs)} is not in {file.name}. Copy the cells there before you submit "
-                f"that file, or save the notebook and submit it. To grade the file in place of your cells, add {FROM_FILE}."
+                f"that file, or save the notebook and submit it. To grade the file in place of your cells, add {FROM_FILE}; to "
+                f"drop the definitions in cells for good, run `del {', '.join(differs)}`."
             )
         return staged, sources
 

@@ -176,7 +176,10 @@ def test_the_saved_file_is_graded_and_overridden(session: Session) -> None:
     assert "visible checks: 4/4 points" in cell.text
     told = " ".join(cell.text.split())
     assert "The graded code of total is not in submitted.py." in told
-    assert "To grade the file in place of your cells, add --file." in told
+    assert (
+        "To grade the file in place of your cells, add --file; to drop the definitions in cells for good, run `del total`."
+        in told
+    )
     assert "✗ total" in session.run("%grade total --file").text
     assert re.search(r"Graded: submitted\.py, as it was saved at [\d:]+\.", session.run("%grade spread").text)
     written = path.read_text()
