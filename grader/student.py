@@ -88,6 +88,7 @@ def _grade_student(options: argparse.Namespace) -> int:
     from grader.desk.untouched import find_untouched, mark_untouched
     from grader.judge.run import GradingOptions, grade
     from grader.report import screen
+    from grader.report.terminal import make_student_view
     from grader.report.text import sanitize
     from grader.submission import list_remarks
 
@@ -107,7 +108,7 @@ def _grade_student(options: argparse.Namespace) -> int:
         pages = ReportWriter(options.html, lambda report: _page_for_student(mark_untouched(report, untouched)), kept)
         jobs = choose_jobs(options, home.assignment)
         report = grade(home, submission, options=GradingOptions(questions, options.keyword, pages, jobs=jobs))
-    report = mark_untouched(report.for_student(), untouched)
+    report = mark_untouched(make_student_view(report), untouched)
     screen.render(report)
     for remark in list_remarks(submission, home.assignment.submission):
         print(f"note: {sanitize(remark)}", file=sys.stderr)
@@ -208,16 +209,20 @@ def _look_closer(options: argparse.Namespace) -> int:
 
 
 def _for_student(report: Report) -> str:
-    return report.for_student().model_dump_json(indent=1) + "\n"
+    from grader.report.terminal import make_student_view
+
+    return make_student_view(report).model_dump_json(indent=1) + "\n"
 
 
 def _page_for_student(report: Report) -> str:
     from grader.report import page
+    from grader.report.terminal import make_student_view
 
-    return page.render(report.for_student())
+    return page.render(make_student_view(report))
 
 
 def _live_page_for_student(report: Report) -> str:
     from grader.report import page
+    from grader.report.terminal import make_student_view
 
-    return page.render(report.for_student(), live=time.strftime("%H:%M:%S"))
+    return page.render(make_student_view(report), live=time.strftime("%H:%M:%S"))

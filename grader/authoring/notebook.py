@@ -15,6 +15,9 @@ LOADING = """\
 try:
     %load_ext grader
 except ModuleNotFoundError:  # this notebook without the folder `grader` beside it
+    %load_ext autoreload
+    %autoreload 2
+
     def _grade(line, cell=None):
         if cell is not None:
             get_ipython().run_cell(cell)

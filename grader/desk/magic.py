@@ -14,6 +14,7 @@ import contextlib
 import html
 import json
 import queue
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,9 +24,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.interactiveshell import ExecutionInfo, InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.display import DisplayHandle, display
+
+from grader.desk import reloading
+from grader.desk.latest_edits import LatestEdits, RunCell
 
 ROOT = Path(__file__).resolve().parents[2]
 LACKS = 2  # exit code of a child that lacks a package
@@ -144,15 +148,19 @@ class GradeMagics(Magics):
         super().__init__(shell)
         self._shell = shell
         self._folder = Path.cwd()  # the folder of the notebook, before a cell changes it
+        self._since = time.time()
         self._number = 0
+        self._edits = LatestEdits(self._folder / find_submission(self._folder))
         self._child = self._start()
+        shell.events.register("pre_run_cell", self._before_cell)
 
     def close(self) -> None:
+        self._shell.events.unregister("pre_run_cell", self._before_cell)
         self._child.close()
 
     @line_cell_magic
     def grade(self, line: str, cell: str | None = None) -> None:
-        """Grade what you wrote: the functions that your cells define, and the rest from the file beside the notebook.
+        """Grade what you wrote: of each function the latest edit, in a cell that you ran or in the saved file.
 
         %grade              all questions
         %grade NAME ...     some questions, and what they need
@@ -160,7 +168,7 @@ class GradeMagics(Magics):
         """
         extra = ""
         if cell is not None:
-            result = self._shell.run_cell(cell)
+            result = self._run(cell)
             if isinstance(result.error_before_exec, SyntaxError):
                 return  # nothing of this cell is defined, and Python has said why
             if isinstance(result.error_in_exec, KeyboardInterrupt):
@@ -169,46 +177,82 @@ class GradeMagics(Magics):
                 raised = type(result.error_in_exec).__name__
                 print(f"The cell raised {raised}, as shown above. Its definitions are graded nevertheless.")
             extra = cell
-        self._show(line.split(), self._list_cells(extra))
+        cells, replaced = self._edits.select(self._list_cells(extra), self._shell.user_ns.keys())
+        self._show(line.split(), {"cells": cells, "replaced": replaced, "since": self._since})
 
-    def _list_cells(self, extra: str) -> list[tuple[int, str]]:
-        """Return number and source of each cell of this session that is valid Python; of equal cells, the last one.
+    def _before_cell(self, info: ExecutionInfo) -> None:
+        if info.store_history:  # a cell that `%%grade` runs has no number of its own
+            self._edits.look(len(self._read_history()), self._shell.user_ns)
+
+    def _read_history(self) -> list[str]:
+        """Return the cells of this session by their numbers, including the one that runs."""
+        manager = self._shell.history_manager
+        return [*manager.input_hist_raw] if manager else []
+
+    def _run(self, cell: str) -> Any:
+        """Run the rest of a cell below its first line, and return IPython's result.
+
+        Tracebacks name the number and the lines of the whole cell.
+        """
+        compiler: Any = self._shell.compile
+        history = self._read_history()
+        if not (cell.strip() and history and cell.strip() in history[-1]):  # this front end keeps no history
+            return self._shell.run_cell(cell)
+        cache, number = compiler.cache, len(history) - 1
+
+        def cache_with_number(code: str, _number: int = 0, **others: Any) -> Any:
+            return cache(code, number, **others)
+
+        # IPython 9 has counted this cell already, so it would name the number of the next one.
+        compiler.cache = cache_with_number
+        try:
+            # IPython removes empty lines at the beginning. The magic of a cell must be its first line.
+            return self._shell.run_cell(cell if cell.lstrip().startswith("%%") else f"# %%grade\n{cell}")
+        finally:
+            del compiler.cache
+
+    def _list_cells(self, extra: str) -> list[RunCell]:
+        """Return the cells of this session that are valid Python; of equal cells, the last one.
 
         Args:
             extra: The text of the cell that is being run, for front ends that keep no history of it.
         """
-        known: dict[str, int] = {}
-        manager = self._shell.history_manager
-        history = [*enumerate(manager.input_hist_raw if manager else [])]
-        if extra.strip() and not any(extra.strip() in text for _, text in history[-1:]):
-            history.append((len(history), extra))
-        for number, text in history:
-            if text.strip() and self._is_python(text):
+        known: dict[str, RunCell] = {}
+        history = self._read_history()
+        if extra.strip() and not any(extra.strip() in text for text in history[-1:]):
+            history.append(extra)
+        for number, text in enumerate(history):
+            if text.strip() and (python := self._make_python(text)) is not None:
                 known.pop(text, None)
-                known[text] = number
-        return [(number, text) for text, number in known.items()]
+                known[text] = RunCell(number, text, python)
+        return [*known.values()]
 
-    def _is_python(self, text: str) -> bool:
-        """Return whether the kernel could run a cell: a cell with a syntax error has defined nothing."""
+    def _make_python(self, text: str) -> str | None:
+        """Return what the kernel ran of a cell, or None if it could not: a cell with a syntax error has defined nothing."""
         lines = text.lstrip("\n")
         body = lines.partition("\n")[2] if lines.startswith("%%grade") else lines
         try:
-            ast.parse(self._shell.transform_cell(body))
+            python: str = self._shell.transform_cell(body)
+            ast.parse(python)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-        return True
+            return None
+        return python
 
     def _start(self) -> Child:
         if (self._folder / "assignment.toml").is_file() and self._folder.parent.name == "assignments":
             return Child(self._folder.parents[1], self._folder)
         return Child(self._folder if (self._folder / "assignment.toml").is_file() else ROOT, self._folder)
 
-    def _show(self, words: list[str], cells: list[tuple[int, str]]) -> None:
-        """Show the progress, then the verdict."""
+    def _show(self, words: list[str], session: dict[str, Any]) -> None:
+        """Show the progress, then the verdict.
+
+        Args:
+            session: The other fields of a request (desk/verdicts.py).
+        """
         shown: DisplayHandle | None = None
         quiet, said = time.monotonic() + QUIET_SECONDS, ""
         try:
-            for reply in self._ask(words, cells):
+            for reply in self._ask(words, session):
                 if "text" in reply:
                     verdict = Verdict(reply["text"], reply.get("html", ""))
                 elif time.monotonic() > quiet and reply["progress"] != said:
@@ -227,7 +271,7 @@ class GradeMagics(Magics):
         else:
             shown.update(verdict)
 
-    def _ask(self, words: list[str], cells: list[tuple[int, str]]) -> Iterator[dict[str, Any]]:
+    def _ask(self, words: list[str], session: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield the progress, repeatedly, and then the verdict.
 
         Raises:
@@ -237,7 +281,7 @@ class GradeMagics(Magics):
             if not self._child.alive:  # it has not been asked for a while
                 self._child = self._start()
             self._number += 1
-            self._child.send(id=self._number, words=words, cells=cells)
+            self._child.send(id=self._number, words=words, **session)
             try:
                 progress = "the grader starts"
                 while "text" not in (reply := self._child.receive(self._number)):
@@ -255,15 +299,26 @@ class GradeMagics(Magics):
                 return
 
 
+def find_submission(folder: Path) -> str:
+    """Return the name of the file that students submit, which assignment.toml names."""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        text = (folder / "assignment.toml").read_text(encoding="utf-8")
+        if found := re.search(r"""^submission\s*=\s*["'](\w+\.py)["']""", text, re.MULTILINE):
+            return found[1]
+    return "submitted.py"
+
+
 def register(shell: InteractiveShell) -> None:
-    """Add the magics to a session, and start the process that grades."""
+    """Add the magics to a session, start the process that grades, and reload the submission when it is saved."""
     unregister()
     GradeMagics.current = GradeMagics(shell)
     shell.register_magics(GradeMagics.current)
+    reloading.register(shell, find_submission(Path.cwd()).removesuffix(".py"))
 
 
 def unregister() -> None:
-    """Let the process that grades end."""
+    """Let the process that grades end, and the submission as it is loaded."""
+    reloading.unregister()
     if GradeMagics.current is not None:
         GradeMagics.current.close()
         GradeMagics.current = None

@@ -13,8 +13,10 @@ from typing import Any
 from grader.assignment import Question, UsageError
 from grader.judge.origin import NotebookOrigin
 from grader.judge.run import PreparedSubmission
+from grader.report.model import Report
 from grader.sandbox.definitions import hash_definition
 
+CLASS = re.compile(r"(?<=indented inside the class )\w+(?=\?)")  # in the explanation of an AttributeError
 CELL = re.compile(r"cell (\d+)(?: \(In \[\d+\]\))?")
 # A function or class at the left margin, with its body: up to the next line there that continues nothing.
 DEFINITION = re.compile(r"^(?:async\s+def|def|class)\s+(?P<name>\w+)\b.*(?:\n(?:[ \t#)\]].*)?)*", re.MULTILINE)
@@ -90,6 +92,24 @@ def find_redefined(cells: Iterable[tuple[int, str]], helpers: Mapping[str, str],
     ]
 
 
+def describe_replaced(replaced: Mapping[str, int], file: str) -> list[str]:
+    """Return a line on definitions in cells that are older than those of the saved file, which were graded.
+
+    Args:
+        replaced: For each definition, the last cell that had it.
+        file: The name of the saved file.
+    """
+    if not replaced:
+        return []
+    cells = [f"In [{number}]" for number in sorted({*replaced.values()})]
+    again = "run that cell" if len(cells) == 1 else "run these cells"
+    its = "its definition" if len(replaced) == 1 else "their definitions" if len(cells) > 1 else "its definitions"
+    return [
+        f"Graded: {', '.join(replaced)} from {file}, which you saved after running {' and '.join(cells)}; {again} again to "
+        f"grade {its}."
+    ]
+
+
 def name_cells(staged: PreparedSubmission, numbers: list[int | None], file: str) -> PreparedSubmission:
     """Return a submission whose cells have the kernel's numbers, and whose first cell has the name of the saved file."""
 
@@ -100,6 +120,20 @@ def name_cells(staged: PreparedSubmission, numbers: list[int | None], file: str)
     cells = {name: named(words) for name, words in staged.cells.items()}
     remarks = tuple(named(remark) for remark in staged.remarks)
     return replace(staged, origin=origin, cells=cells, remarks=remarks)
+
+
+def name_classes(report: Report, places: Mapping[str, str]) -> None:
+    """Add to questions about the methods of a class where it was graded from: a cell, or the saved file.
+
+    Args:
+        places: Where each definition is, in words.
+    """
+
+    def place(name: re.Match[str]) -> str:
+        return f"{name[0]} of {places[name[0]]}" if name[0] in places else name[0]
+
+    for check in report.checks:
+        check.message = CLASS.sub(place, check.message)
 
 
 def _name_cell(numbers: list[int | None], at: int, file: str) -> str:

@@ -19,14 +19,21 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from grader.assignment import AssignmentFiles, Question, UsageError, list_assignments
 from grader.desk.asked import find_questions
 from grader.desk.missing import explain_missing
-from grader.desk.session_cells import find_bare_methods, find_redefined, name_cells, refuse_subclasses
+from grader.desk.session_cells import (
+    describe_replaced,
+    find_bare_methods,
+    find_redefined,
+    name_cells,
+    name_classes,
+    refuse_subclasses,
+)
 from grader.judge.run import Grader, GradingOptions, PreparedSubmission, select_questions
 from grader.report import layout, page, terminal
 from grader.report.model import Outcome, Report
@@ -47,11 +54,16 @@ class Request:
         number: Repeated in the answers.
         words: Questions, perhaps after the assignment's name.
         cells: Number and source of each cell that was run, in this order.
+        replaced: The definitions left out of the cells because the saved file has newer ones, each
+            with the last cell that had it.
+        since: When the session began, in seconds.
     """
 
     number: int
     words: list[str]
     cells: list[tuple[int, str]]
+    replaced: dict[str, int] = field(default_factory=dict)
+    since: float = 0.0
 
 
 class VerdictServer:
@@ -100,7 +112,7 @@ class VerdictServer:
         """
         known = list_assignments(self._root)
         words = list(request.words)
-        cells = [] if FROM_FILE in words else request.cells
+        session = replace(request, cells=[], replaced={}) if FROM_FILE in words else request
         words = [word for word in words if word != FROM_FILE]
         name = words.pop(0) if words and words[0] in known else None
         grader = self._open(name or (self._folder.name if self._folder.name in known else None))
@@ -111,11 +123,12 @@ class VerdictServer:
         named = find_questions(home.assignment, words)
         chosen = select_questions(home, named)
         asked = [entry for entry in home.assignment.questions if not named or entry.id in named]
-        staged, sources = self._take(grader, cells, asked)
-        report = grader.grade(staged, GradingOptions(chosen, changed=self._changed)).for_student()
+        staged, sources = self._take(grader, session, asked)
+        report = terminal.make_student_view(grader.grade(staged, GradingOptions(chosen, changed=self._changed)))
         if grader.interrupted.is_set():
             raise UsageError(GIVEN_UP)
         grader.warm_up()
+        name_classes(report, staged.cells)
         return self._render(report, asked, sources)
 
     def _render(self, report: Report, asked: list[Question], sources: list[str]) -> dict[str, str]:
@@ -142,15 +155,14 @@ class VerdictServer:
         self._grader.warm_up()
         return self._grader
 
-    def _take(
-        self, grader: Grader, cells: list[tuple[int, str]], asked: list[Question]
-    ) -> tuple[PreparedSubmission, list[str]]:
+    def _take(self, grader: Grader, request: Request, asked: list[Question]) -> tuple[PreparedSubmission, list[str]]:
         """Return the source to grade, and lines that describe it: definitions in cells replace those of the saved file."""
-        assignment = grader.home.assignment
+        assignment, cells = grader.home.assignment, request.cells
         functions = list(dict.fromkeys(question.function for question in assignment.questions))
         wanted = {question.function for question in asked}
         file = self._folder / assignment.submission
         there = file.is_file()
+        newer = describe_replaced({name: cell for name, cell in request.replaced.items() if name in wanted}, file.name)
         defines = re.compile(rf"^(?:async\s+def|def|class)\s+(?:{'|'.join(map(re.escape, functions))})\b", re.MULTILINE)
         # Only a text search: the sandbox decides whether it is Python, and what it means.
         if not any(defines.search(text) for _, text in cells):
@@ -161,7 +173,8 @@ class VerdictServer:
                 )
             saved = grader.take(file)
             helpers = {name: mark for name, mark in saved.fingerprints.items() if name not in functions}
-            return saved, [_name_file(file), *find_bare_methods(cells, asked), *find_redefined(cells, helpers, file.name)]
+            file_graded = newer or [_name_file(file, request.since)]
+            return saved, [*file_graded, *find_bare_methods(cells, asked), *find_redefined(cells, helpers, file.name)]
         refuse_subclasses(cells, functions, file.name)
         numbers: list[int | None] = [number for number, _ in cells]
         texts = [text for _, text in cells]
@@ -169,7 +182,7 @@ class VerdictServer:
         if there:
             saved = grader.take(file)
             if saved.looked.status == "syntax":
-                return saved, [_name_file(file)]  # the report says where
+                return saved, [_name_file(file, request.since)]  # the report says where
             saved_own = saved.fingerprints
             texts = [read_submission(file, file.name)[0].content.decode("utf-8", "replace"), *texts]
             numbers = [None, *numbers]
@@ -177,14 +190,18 @@ class VerdictServer:
         own = {name: place for name, place in staged.cells.items() if name in wanted and place != file.name}
         said = [f"{name} from {place}" for name, place in own.items()]
         rest = f"the rest from {file.name}" if there else "the rest from other cells"
-        sources = [f"Graded: {', '.join([*said, rest])}." if said or not there else _name_file(file)]
+        if said or not there:
+            sources = [f"Graded: {', '.join([*said, rest])}.", *newer]
+        else:
+            sources = newer or [_name_file(file, request.since)]
         sources += find_bare_methods(cells, asked)
         others = sorted(staged.fingerprints.keys() - {*functions})
         differs = [name for name in (*own, *others) if saved_own.get(name) != staged.fingerprints.get(name)]
         if there and differs:
             sources.append(
                 f"The graded code of {', '.join(differs)} is not in {file.name}. Copy the cells there before you submit "
-                f"that file, or save the notebook and submit it. To grade the file in place of your cells, add {FROM_FILE}."
+                f"that file, or save the notebook and submit it. To grade the file in place of your cells, add {FROM_FILE}; to "
+                f"drop the definitions in cells for good, run `del {', '.join(differs)}`."
             )
         return staged, sources
 
@@ -203,8 +220,12 @@ class VerdictServer:
         return path
 
 
-def _name_file(file: Path) -> str:
-    return f"Graded: {file.name}, as it was saved at {time.strftime('%H:%M:%S', time.localtime(file.stat().st_mtime))}."
+def _name_file(file: Path, since: float) -> str:
+    """Return a line about the saved file; `since` is the beginning of the session."""
+    saved = file.stat().st_mtime
+    if saved < since:  # perhaps never by the student, but by whoever made the zip
+        return f"Graded: {file.name}, which was not saved in this session."
+    return f"Graded: {file.name}, as it was saved at {time.strftime('%H:%M:%S', time.localtime(saved))}."
 
 
 def _read_state(home: AssignmentFiles) -> dict[str, tuple[int, int]]:
@@ -262,7 +283,7 @@ class _Input:
                 self._interrupt(message["interrupt"])
             else:
                 cells = [(int(number), str(text)) for number, text in message["cells"]]
-                self._requests.put(Request(message["id"], message["words"], cells))
+                self._requests.put(Request(message["id"], message["words"], cells, message["replaced"], message["since"]))
         self._end()
 
     def _look(self) -> None:

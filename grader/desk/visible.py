@@ -160,7 +160,7 @@ class VisibleChecks:
                 before[f"{SUITE}/{check}"] = self._results.get(check) or _assume_passed(check, question)
         report = self._run(GradingOptions({name, *needs}, before=before, again=again.keys()))
         untouched = find_untouched(self._source, self.home.assignment)
-        found = {check.id: check for check in mark_untouched(report.for_student(), untouched).checks}
+        found = {check.id: check for check in mark_untouched(terminal.make_student_view(report), untouched).checks}
         for key, check in again.items():
             result = found.get(key) or CheckResult(id=key, question=name, suite=SUITE, title=check, max_points=0)
             if result.cause is Cause.NOT_REACHED:

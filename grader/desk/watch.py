@@ -213,7 +213,7 @@ class _Grading:
         report = self._grader.grade(staged, GradingOptions(self._select, changed=self._step))
         if self._grader.interrupted.is_set():
             return
-        report = mark_untouched(report.for_student(), untouched)
+        report = mark_untouched(terminal.make_student_view(report), untouched)
         # Results of questions are kept while the file cannot be loaded.
         if not terminal.explain_common_failure(report):
             self._reach, self._own, self._last = staged.reach, staged.fingerprints, report
@@ -239,7 +239,7 @@ class _Grading:
 
     def _together(self, old: Report, new: Report, changed: frozenset[str]) -> Report:
         """Return the new report, with the old results of questions that were not graded again."""
-        report = new.for_student()
+        report = terminal.make_student_view(new)
         fresh = {check.id: check for check in report.checks}
         kept = (check for check in old.checks if check.id in fresh or check.question not in changed)
         report.checks = [fresh.get(check.id, check) for check in kept]

@@ -127,7 +127,7 @@ FOR_EDITORS = {
 NOTEBOOK = """\
 notebook.ipynb explains the method, and tries out each function as you write it. Open it in VS Code, or run
 `python -m pip install notebook`, then `python -m notebook`. After `%load_ext grader`, `%grade QUESTION` grades
-submitted.py as you saved it, or the functions that your cells define, and shows the result below the cell.
+your latest edit, in submitted.py as you saved it or in a cell that you ran, and shows the result below the cell.
 
 """
 

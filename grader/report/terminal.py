@@ -22,7 +22,17 @@ ONE_REASON = "Nothing could be graded, for one reason:"
 TO_WRITE = "When you have written one of these parts, delete the stub's NotImplementedError in it:"
 NOT_STARTED = "Not started:"
 DEBUG = "python grade.py --debug"  # in messages that do not know the question (judge/failure.py)
+# As Python prints a warning: its place, its text, and the line of code, if it can be read.
+DRIVER_WARNING = re.compile(r"^\S*[/\\]drivers\.py:\d+: \w*Warning: .*\n?(?:^  \S.*\n?)?", re.MULTILINE)
 STUB = re.compile(r"(?P<place>.+?) still raises the stub's NotImplementedError.*? \((?P<task>.*)\)", re.DOTALL)
+
+
+def make_student_view(report: Report) -> Report:
+    """Return `report.for_student()` without the warnings that the kit's drivers cause: their code is not the student's."""
+    shown = report.for_student()
+    for check in shown.checks:
+        check.printed = DRIVER_WARNING.sub("", check.printed)
+    return shown
 
 
 def render_plain(report: Report) -> str:

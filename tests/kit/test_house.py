@@ -92,7 +92,13 @@ def test_nothing_imports_the_desk_but_the_command_line() -> None:
 
 def test_the_magic_knows_nothing_of_the_judge() -> None:
     """A kernel runs the student's code in its own process: of a grader it may hold a pipe and what comes out of it."""
-    assert not [name for name in imports(ROOT / "grader" / "desk" / "magic.py") if name.startswith("grader")]
+    in_kernel = ("magic", "reloading", "latest_edits")
+    for module in in_kernel:
+        names = {name for name in imports(ROOT / "grader" / "desk" / f"{module}.py") if name.startswith("grader")}
+        assert {".".join(name.split(".")[:3]) for name in names} <= {
+            "grader.desk",
+            *(f"grader.desk.{one}" for one in in_kernel),
+        }
 
 
 def test_no_modules_import_each_other() -> None:

@@ -21,9 +21,10 @@ from jupyter_client.manager import KernelManager
 
 from grader.assignment import AssignmentFiles, Question, QuestionPoints, UsageError
 from grader.authoring.notebook import make_notebook
-from grader.desk.session_cells import find_bare_methods, refuse_subclasses
+from grader.desk.session_cells import find_bare_methods, name_classes, refuse_subclasses
+from grader.report.model import CheckResult
 from tests.kit.patience import PATIENCE
-from tests.kit.test_page import HOSTILE, Parsed
+from tests.kit.test_page import HOSTILE, Parsed, every_outcome
 
 pytestmark = pytest.mark.slow(60)
 
@@ -70,6 +71,7 @@ class Session:
                 cell.printed += content["text"]
             elif kind == "error":
                 cell.error = content["ename"]
+                cell.trace = re.sub(r"\x1b\[[\d;]*m", "", "\n".join(content["traceback"]))
             if (kind == "status" and content["execution_state"] == "idle") or (until and until(self.messages[-1])):
                 return cell
 
@@ -85,9 +87,9 @@ class Session:
 
 
 class Cell:
-    """What a cell has shown: its last verdict, what it printed, the name of its exception."""
+    """What a cell has shown: its last verdict, what it printed, the name of its exception, and the traceback without colors."""
 
-    text = html = printed = error = ""
+    text = html = printed = error = trace = ""
 
 
 def ended(pid: int) -> bool:
@@ -174,7 +176,10 @@ def test_the_saved_file_is_graded_and_overridden(session: Session) -> None:
     assert "visible checks: 4/4 points" in cell.text
     told = " ".join(cell.text.split())
     assert "The graded code of total is not in submitted.py." in told
-    assert "To grade the file in place of your cells, add --file." in told
+    assert (
+        "To grade the file in place of your cells, add --file; to drop the definitions in cells for good, run `del total`."
+        in told
+    )
     assert "✗ total" in session.run("%grade total --file").text
     assert re.search(r"Graded: submitted\.py, as it was saved at [\d:]+\.", session.run("%grade spread").text)
     written = path.read_text()
@@ -189,6 +194,75 @@ def test_the_saved_file_is_graded_and_overridden(session: Session) -> None:
     cell = session.run("%grade total")
     assert "the rest from other cells" in cell.text
     assert "✓ total" in cell.text
+
+
+def test_the_latest_edit_is_graded(session: Session) -> None:
+    """Catches: a cell that was run once and is graded for ever, whatever its author then writes into the file and saves."""
+    path = session.folder / "submitted.py"
+    stub = path.read_text()
+    session.run(f"%%grade total\n@staticmethod\n{WRONG}")
+    number = int(session.run("print(len(In) - 1)").printed) - 1
+    path.write_text(f"{stub}\n# another place is changed\n")
+    assert f"Graded: total from In [{number}]" in session.run("%grade total").text
+    path.write_text(RIGHT)
+    cell = session.run("%grade total")
+    newer = (
+        f"Graded: total from submitted.py, which you saved after running In [{number}]; run that cell again to grade its "
+        "definition."
+    )
+    for told in (cell.text, Parsed(cell.html).text):
+        assert newer in " ".join(told.split())
+    assert "✓ total" in cell.text
+    path.write_text(path.read_text().replace("sum(values)", "sum(values) + 2"))
+    cell = session.run("def spread(values, scale=1.0):\n    return 0\n%grade total spread")
+    assert newer in " ".join(cell.text.split())
+    assert "got 5.5" in cell.text
+    path.write_text(stub)  # back to what it was when the cell ran: this is an edit, too
+    assert "· total" in session.run("%grade total").text
+    cell = session.run(f"%%grade total\n@staticmethod\n{WRONG}")  # run again
+    assert "got 4.5" in cell.text
+    assert "which you saved after" not in cell.text
+
+
+def test_a_definition_that_was_deleted_in_the_kernel_is_not_graded(session: Session) -> None:
+    """Catches: `del total`, which leaves nothing to call, and a verdict on it all the same."""
+    session.run(f"%%grade total\n{WRONG}\ndef spread(values, scale=1.0):\n    return 0")
+    session.run("del total")
+    cell = session.run("%grade total")
+    assert cell.text.startswith("Graded: submitted.py")
+    assert "· total" in cell.text
+    assert re.search(r"Graded: spread from In \[\d+\]", session.run("%grade spread").text)
+
+
+def test_a_file_that_was_not_saved_in_this_session_has_no_time(session: Session) -> None:
+    """Catches: "saved at 00:00:00" of the file that came with the zip."""
+    os.utime(session.folder / "submitted.py", (0, 0))
+    assert session.run("%grade total").text.startswith("Graded: submitted.py, which was not saved in this session.\n")
+
+
+def test_a_traceback_names_the_cell_and_its_lines(session: Session) -> None:
+    """Catches: "Cell In[8], line 2" for line 3 of the cell that is labelled [7]."""
+    number = int(session.run("print(len(In) - 1)").printed)
+    cell = session.run(f"%%grade total\n{RIGHT}1 / 0")
+    assert f"In[{number + 1}], line 4" in cell.trace
+    cell = session.run("%%grade total\nx = 1\ndef total(:")
+    assert f"In[{number + 2}], line 3" in cell.trace
+    assert not session.run(f"%%grade total\n%%time\n{RIGHT}").error
+    cell = session.run("%%grade total\n1 + 1")
+    shown = [content for content in map(json.loads, session.messages) if content.get("data", {}).get("text/plain") == "2"]
+    assert [content["execution_count"] for content in shown] == [number + 4]
+
+
+def test_a_class_is_looked_for_where_it_was_graded_from() -> None:
+    """Catches: a student who looks for a missing method in the saved file, where it is, because an old cell was graded."""
+    missing = "Is `count` set before this line, spelled in the same way, and, if it is a method, indented inside the class "
+    checks = [
+        CheckResult(id="", question="", suite="visible", title="", max_points=0, message=f"{missing}{name}?") for name in "AB"
+    ]
+    report = every_outcome()
+    report.checks = checks
+    name_classes(report, {"A": "In [25]"})
+    assert [check.message for check in checks] == [f"{missing}A of In [25]?", f"{missing}B?"]
 
 
 @pytest.mark.parametrize(
@@ -395,14 +469,101 @@ def test_a_notebook_that_was_made_for_it(session: Session, tmp_path: Path) -> No
     assert [session.run(text).error for text in texts] == [""] * 3
     assert "got 4.5" in session.run(texts[2]).text
     alone = Session(tmp_path, path="")
+    (tmp_path / "submitted.py").write_text(WRONG)
     try:
         assert not alone.run(texts[0]).error
+        alone.run(texts[1])
         assert "run `python grade.py total`" in alone.run(texts[2]).printed
+        (tmp_path / "submitted.py").write_text(f"{RIGHT}# longer\n")
+        assert alone.run("print(submitted.total([1]))").printed == "1\n"
         cell = alone.run("%%grade total\nprint(40 + 2)")
         assert cell.error == ""
         assert re.match(r"42\nnot graded: .*`python grade.py total`\n", cell.printed)
     finally:
         alone.end()
+
+
+AUTORELOADS = {
+    "alone": "%reload_ext grader",
+    "autoreload before": "%load_ext autoreload\n%autoreload 2\n%reload_ext grader",
+    "autoreload after": "%reload_ext grader\n%load_ext autoreload\n%autoreload 2",
+    "autoreload of it": "%reload_ext grader\n%load_ext autoreload\n%autoreload 2\n%aimport submitted",
+}
+MODULE = """import functools
+
+
+def traced(function):
+    @functools.wraps(function)
+    def call(*args):
+        return function(*args)
+
+    return call
+
+
+def total(values):
+    return 1
+
+
+class Counter:
+    @traced
+    def count(self):
+        return 1
+
+    def fail(self):
+        raise KeyError
+"""
+
+
+@pytest.fixture(params=AUTORELOADS)
+def reloads(request: pytest.FixtureRequest, folder: Path, built_toy: Path) -> Iterator[Session]:
+    """A kernel that has loaded the grader, and perhaps autoreload, and has imported MODULE."""
+    session = Session(folder)
+    (folder / "submitted.py").write_text(MODULE)
+    session.run(AUTORELOADS[request.param])
+    session.run("import submitted\nfrom submitted import Counter, total as t\ncounter = Counter(); kept = [submitted.total]")
+    session.run("class Mine(Counter): pass")
+    yield session
+    session.end()
+    shutil.copy(built_toy / "assignments" / "toy" / "submitted.py", folder)
+
+
+def test_a_saved_file_is_loaded_again(reloads: Session) -> None:
+    """Catches: a decorated method that keeps its old body, tracebacks to lines of the old file, and names from old modules."""
+    path = reloads.folder / "submitted.py"
+    path.write_text(f"# one more line\n{MODULE.replace('return 1', 'return 2')}")
+    for call in ("submitted.total(0)", "t(0)", "kept[0](0)", "Counter().count()", "counter.count()", "Mine().count()"):
+        assert (call, reloads.run(f"print({call})").printed) == (call, "2\n")
+    assert reloads.run("print(isinstance(counter, submitted.Counter), Counter is submitted.Counter)").printed == "True True\n"
+    for call in ("submitted.Counter().fail()", "counter.fail()"):
+        trace = reloads.run(call).trace
+        assert re.search(r"submitted\.py:23, in|submitted\.py in fail", trace)  # the second form is that of IPython 7
+        assert re.search(r"^-+> 23 +raise KeyError$", trace, re.MULTILINE)
+    path.write_text(f"{MODULE.replace('return 1', 'return 3')}")
+    assert reloads.run("print(t(0), counter.count(), Mine().count())").printed == "3 3 3\n"
+    assert re.search(r"^-+> 22 +raise KeyError$", reloads.run("counter.fail()").trace, re.MULTILINE)
+
+
+def test_a_file_that_cannot_be_loaded_is_named(session: Session) -> None:
+    """Catches: a page of the reloader's own traceback, or a module that is half the old one after an error."""
+    path = session.folder / "submitted.py"
+    path.write_text(MODULE)
+    session.run("%reload_ext grader\nimport submitted, sys, importlib; importlib.reload(submitted)")
+    for text, said in (
+        (f"{MODULE}\ndef later(:\n", r"submitted\.py was not loaded again: SyntaxError in line 24: .+\n"),
+        (f"\nlater = 1\n{MODULE}\nundefined\n", r"submitted\.py was not loaded again: NameError in line 26: name 'unde.+\n"),
+        (f"{MODULE}\nraise SystemExit\n", r"submitted\.py was not loaded again: SystemExit in line 24\n"),
+    ):
+        path.write_text(text)
+        for _ in range(2):  # as long as it is so
+            printed = session.run("print(submitted.total(0), hasattr(submitted, 'later'))").printed
+            assert re.search(f"{said}The cells use the version that was loaded before", printed)
+            assert "1 False\n" in printed
+            assert len(printed.splitlines()) == 3
+    printed = session.run("%%grade total\nx = 1").printed
+    assert printed.count("was not loaded again") == 1
+    path.write_text(MODULE.replace("def total", "def renamed"))
+    assert session.run("print(hasattr(submitted, 'total'), submitted.renamed(0))").printed == "False 1\n"
+    session.run("del sys.modules['submitted'], submitted")
 
 
 def test_loading_costs_nothing_that_a_kernel_has_not() -> None:

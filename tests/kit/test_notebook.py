@@ -286,6 +286,7 @@ class TestMakeNotebook:
             ("two-grade", "%grade spread"),
         ]
         assert "    %load_ext grader\nexcept ModuleNotFoundError" in cells[0].source
+        assert cells[0].source.count("autoreload") == 2, "the grader reloads better, where it is"
         by_hand = nbformat.reads(make_notebook(f"{source}# %grade total\n", questions), as_version=4).cells
         assert [cell.source for cell in by_hand if cell.source.startswith("%grade")] == ["%grade spread"]
         without = make_notebook(source.replace("# %load_ext grader\n", ""), questions)

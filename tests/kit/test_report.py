@@ -209,6 +209,18 @@ def example(**changes: Any) -> Report:
     return Report(**(fields | changes))
 
 
+def test_a_warning_of_a_driver_is_not_shown_as_the_students() -> None:
+    """Catches: "it printed:" above a line of the kit, in which a student looks for a fault of their own."""
+    report = example()
+    own = "submitted.py:3: UserWarning: mine\n  total = 1\n"
+    theirs = "/tmp/grader-x/drivers.py:729: UserWarning: a tensor (Triggered at /pytorch/a.h:1.)\n  return float(it)\n"
+    report.checks[1].printed = f"a\n{theirs}{own}C:\\x\\drivers.py:7: RuntimeWarning: nan\n{theirs}b\n"
+    assert terminal.make_student_view(report).checks[1].printed == f"a\n{own}b\n"
+    report.checks[1].printed = theirs
+    assert "it printed" not in terminal.render_plain(terminal.make_student_view(report))
+    assert report.checks[1].printed == theirs, "staff see everything"
+
+
 @RECORDED
 def test_plain_text_says_what_matters() -> None:
     """Outcome, points, first difference, prints, what to fix first, and that more is graded elsewhere."""

@@ -4,12 +4,11 @@
 # %% title [markdown]
 # # TITLE
 #
-# Write your code in **`submitted.py`**, save it, and run the cell again. Keep `python grade.py --watch` running in a terminal:
-# it grades every save.
+# Write your code in **`submitted.py`**, save it, and run the cell again: the saved file is loaded again, without a restart of
+# the kernel. `%grade` in a cell grades it. So does `python grade.py --watch` in a terminal, at every save.
 
 # %% setup
-# %load_ext autoreload
-# %autoreload 2
+# %load_ext grader
 
 import numpy as np
 
