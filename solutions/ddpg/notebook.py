@@ -22,17 +22,18 @@
 #
 # > **How to work**
 # >
-# > - Save `submitted.py` and run the cell again. You need not restart the kernel: `autoreload`
-# >   loads the saved file.
+# > - Save `submitted.py` and run the cell again. You need not restart the kernel: `%load_ext grader`
+# >   loads what you saved. If the file cannot be loaded, for example because of a syntax error, a
+# >   message says so, and the cells use the previous version.
 # > - Run `python grade.py --watch` in a terminal next to this notebook. It grades every save. For
 # >   many wrong answers it prints a hint about the likely mistake. The cells here show what your
 # >   code does; `grade.py` checks whether it is correct.
-# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
-# >   the cell. `%grade` alone grades all questions. You can also write the function (for a method,
-# >   its whole class) in a cell that begins with `%%grade QUESTION`: the cell is run, and its
-# >   definition is graded. Such a cell also needs the imports of `submitted.py`. From then on,
-# >   plain `%grade` uses the definitions in your cells; `%grade QUESTION --file` grades only the
-# >   saved file.
+# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
+# >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
+# >   defines the function, or the whole class of a method, is run, and then its own definition is
+# >   graded (it also needs the imports of `submitted.py`). The latest edit counts: when you change
+# >   the definition in `submitted.py` and save it, `%grade` grades the file again, until you run the
+# >   cell again. `del NAME` drops the cell's definition, and `%grade QUESTION --file` grades the file.
 # > - The first cell that calls something you have not written yet stops with a
 # >   `NotImplementedError` that says what to write.
 # > - You may also define everything in a notebook and submit that:
@@ -43,9 +44,7 @@
 # runs in two or three minutes. Scores and curves differ from machine to machine.
 
 # %% setup
-# %load_ext autoreload
 # %load_ext grader
-# %autoreload 2
 
 import os
 import sys

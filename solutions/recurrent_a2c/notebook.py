@@ -18,17 +18,18 @@
 #
 # > **How to work**
 # >
-# > - Save `submitted.py` and run the cell again. You need not restart the kernel: `autoreload`
-# >   loads what you saved.
+# > - Save `submitted.py` and run the cell again. You need not restart the kernel: `%load_ext grader`
+# >   loads what you saved. If the file cannot be loaded, for example because of a syntax error, a
+# >   message says so, and the cells use the previous version.
 # > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and
 # >   often gives a hint when it recognizes the mistake. The cells here show what your code does;
 # >   `grade.py` says whether it is right.
-# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
-# >   the cell. `%grade` alone grades all questions. You can also write the function (for a method,
-# >   its whole class) in a cell that begins with `%%grade QUESTION`: the cell is run, and its
-# >   definition is graded. Such a cell also needs the imports of `submitted.py`. From then on,
-# >   plain `%grade` uses the definitions in your cells; `%grade QUESTION --file` grades only the
-# >   saved file.
+# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
+# >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
+# >   defines the function, or the whole class of a method, is run, and then its own definition is
+# >   graded (it also needs the imports of `submitted.py`). The latest edit counts: when you change
+# >   the definition in `submitted.py` and save it, `%grade` grades the file again, until you run the
+# >   cell again. `del NAME` drops the cell's definition, and `%grade QUESTION --file` grades the file.
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
 # > - You may also define everything in a notebook and submit that notebook.
@@ -46,9 +47,7 @@
 # minutes on one core. Scores and curves differ from machine to machine.
 
 # %% setup
-# %load_ext autoreload
 # %load_ext grader
-# %autoreload 2
 
 import os
 import time
