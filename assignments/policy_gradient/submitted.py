@@ -54,8 +54,8 @@ def get_vanilla_policy_gradient_loss(
     The mean is over the B rows of the batch. As long as the rollouts were played with this
     policy, gradient descent on this loss follows an estimate of the gradient of the expected return.
 
-    (Williams 1992; ECE 448 / CS 440, machine problem 11. The loss in its example, 0.3363, is a mean
-    over the batch, too.)
+    (Williams 1992; ECE 448 / CS 440, machine problem 11. In the example of the machine problem, the
+    loss 0.3363 is also a mean over the batch.)
     """
     # YOUR CODE HERE (about 2 lines)
     raise NotImplementedError("get_vanilla_policy_gradient_loss: return -mean(log π(a|s) · R) over the batch, a scalar")
@@ -80,8 +80,9 @@ def collect_rollouts(
             for the progress line.
         seed: Pass it to `utils.distribution_sample`; do not use it for anything else.
 
-    Row t contains the observation that the policy saw, the logits that it returned, the action
-    sampled from them, and the reward and the `terminated` flag that `step` returned for this action.
+    Row t contains the observation that the policy saw, the log-probabilities that it returned (the
+    buffer calls them logits), the action sampled from them, and the reward and the `terminated` flag
+    that `step` returned for this action.
 
     (ECE 448 / CS 440, machine problem 11.)
     """
@@ -169,8 +170,8 @@ def train_policy_gradient(
         rollouts: Total number of rollouts, rounded up to a multiple of `rollouts_before_training`.
         rollouts_before_training: Number of rollouts in a collection.
         training_epochs_per_rollout: Number of epochs for each collection. An epoch uses every row once.
-        minibatch_size: Rows in a minibatch. The last minibatch of an epoch may be smaller; use it,
-            too.
+        minibatch_size: Rows in a minibatch. The last minibatch of an epoch may be smaller; use it
+            like the others.
         ppo_clip: Pass it to the loss functions.
         critic_loss_multiplier: With a value network, minimize actor loss + critic_loss_multiplier ·
             critic loss.
