@@ -332,8 +332,8 @@ class PPO:
                 value_targets: `[B, 1]`; G.
             act: The current result of `policy.act(..., training=True)`; `values` `[B, 1]` is V.
 
-        The maximum is taken in each row, before the mean. So a value gains nothing by moving far
-        from V_old.
+        The maximum is taken in each row, before the mean. So moving a value far from V_old is not
+        rewarded.
         """
         # YOUR CODE HERE (about 4 lines)
         raise NotImplementedError(
@@ -351,7 +351,7 @@ class PPO:
         """Make one update on the loss of a minibatch, with the global gradient norm clipped to `max_grad_norm`."""
         # YOUR CODE HERE (about 5 lines)
         raise NotImplementedError(
-            "PPO.step: compute the loss and its gradient, clip the global gradient norm to max_grad_norm, and take one "
+            "PPO.step: compute the loss and its gradient, clip the global gradient norm to max_grad_norm, and make one "
             "optimizer step"
         )
 

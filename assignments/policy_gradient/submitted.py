@@ -54,8 +54,8 @@ def get_vanilla_policy_gradient_loss(
     The mean is over the B rows of the batch. As long as the rollouts were played with this
     policy, gradient descent on this loss follows an estimate of the gradient of the expected return.
 
-    (Williams 1992; ECE 448 / CS 440, machine problem 11. In the example of the machine problem, the
-    loss 0.3363 is also a mean over the batch.)
+    (Williams 1992; ECE 448 / CS 440, machine problem 11. The worked example of the machine problem,
+    whose loss is 0.3363, also takes the mean over the batch.)
     """
     # YOUR CODE HERE (about 2 lines)
     raise NotImplementedError("get_vanilla_policy_gradient_loss: return -mean(log π(a|s) · R) over the batch, a scalar")
@@ -124,8 +124,9 @@ def get_advantages(value_net: nn.Module, observations: Tensor, returns: Tensor) 
         returns: float32 `[T, 1]`; from `get_returns`.
 
     A_t = R_t - V(s_t) says how much better than expected step t turned out. Standardize over all T
-    rows: (A - mean) / (std + 1e-10). Both definitions of the standard deviation are accepted,
-    NumPy's and torch's. The policy loss treats the result as data: it carries no gradient.
+    rows: (A - mean) / (std + 1e-10). In the standard deviation, you may divide by T (NumPy's
+    default) or by T - 1 (torch's default). The policy loss treats the result as data: it carries no
+    gradient.
 
     (ECE 448 / CS 440, machine problem 11.)
     """
@@ -162,8 +163,8 @@ def train_policy_gradient(
             `policy`, `value_net`, `observation`, `old_logits`, `action`, `return_or_advantage`,
             `returns`, `ppo_clip`. Pass the networks and `ppo_clip` unchanged. From every tensor,
             pass only the rows of one minibatch.
-            A buffer has its rows in `observations`, `old_logits`, `actions`, `rewards` and `terminateds`;
-            `final_size` is their number.
+            The rows of a buffer are in `observations`, `old_logits`, `actions`, `rewards` and
+            `terminateds`; `final_size` is the number of rows.
         get_returns, get_advantages: Functions like `get_returns` and `get_advantages` in this file.
         lr_sched: A torch learning-rate scheduler; the code below steps it once per collection. None:
             the learning rate is constant.

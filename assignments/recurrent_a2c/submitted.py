@@ -119,8 +119,8 @@ def to_one_hot(y, n_dims=None):
     return F.one_hot(indices, n_dims).to(torch.float32)
 
 
-# train_on_rollout uses the objects that these names refer to when it is called. In tests, `agent` is a
-# table with fixed logits and values for each column of each game.
+# train_on_rollout looks these names up each time it is called, so other code can replace them. In
+# tests, `agent` is a table with fixed logits and values for each column of each game.
 n_actions = 14
 agent = SimpleRecurrentAgent((1, 42, 42), n_actions)
 opt = torch.optim.Adam(agent.parameters(), lr=5e-4)
@@ -145,9 +145,9 @@ def train_on_rollout(states, actions, rewards, is_not_done, prev_memory_states, 
             constant, and 0 if the game ended with r_t.
         entropy: Mean of -Σ_a π(a|s_t) log π(a|s_t) over all columns.
 
-    A dead tick counts as 0 in J and in the value loss. In the entropy, it may count as 0 or like
-    any other column. The target of the value loss may also be G_t, and the entropy may leave out
-    the last column.
+    A dead tick adds 0 to J and to the value loss, but the means still divide by all B games and L
+    columns. To the entropy, a dead tick may add 0 or the entropy of its policy. The target of the
+    value loss may also be G_t, and the entropy may leave out the last column.
 
     Grading: the first blank of this function is checked on its own. All other checks of this
     function need all four blanks.
