@@ -109,9 +109,9 @@ class IndependentGaussianProcess:
         n: The number of dimensions.
         rng: A random generator for the samples, or a seed for one. None: not reproducible.
 
-    All methods take one tuple that starts with the means `mu` and with `log_sigma`, the logarithm of
-    the standard deviation: log σ, not σ and not log σ². Both are float32 `[B, n]`, and may differ
-    between dimensions.
+    All methods take one tuple, whose first two items are the means `mu` and `log_sigma`, the
+    logarithm of the standard deviation: log σ, not σ and not log σ². Both are float32 `[B, n]`, and
+    may differ between dimensions.
     """
 
     def __init__(self, n: int, rng: np.random.Generator | int | None = None) -> None:
