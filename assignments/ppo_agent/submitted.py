@@ -371,7 +371,7 @@ class PPOAgent:
         """Set the learning rate to its initial value times (1 - progress). Provided.
 
         Args:
-            progress: The share of the training that is done, 0 to 1.
+            progress: The fraction of training completed, from 0 to 1.
         """
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate * (1 - progress)
@@ -478,10 +478,11 @@ class PPOAgent:
         """Update both networks with all steps of all `episodes`; return the mean losses.
 
         First normalize the advantages of all these steps together: subtract their mean and divide by
-        their standard deviation plus 1e-8. (NumPy's and torch's definitions are both accepted.)
-        Then, `epochs` times, shuffle all rows and split them into minibatches of `batch_size` (the
-        last one may be smaller). For each minibatch, take one step of the optimizer on the sum of
-        its `policy_loss` and `value_loss`.
+        their standard deviation plus 1e-8. (In the standard deviation, you may divide by the number
+        of steps, as NumPy does by default, or by one less, as torch does.) Then, `epochs` times,
+        shuffle all rows and split them into minibatches of `batch_size` (the last one may be
+        smaller). For each minibatch, take one step of the optimizer on the sum of its `policy_loss`
+        and `value_loss`.
 
         Return {"policy_loss": ..., "value_loss": ...}: the means over all minibatches, as floats.
         """
