@@ -715,7 +715,7 @@ plt.show()
 
 
 def difference(one, other, keep=slice(None)):
-    """Return the largest difference between two calls' pushes; without `keep`, also of their losses."""
+    """Return the largest difference of two calls' pushes; without `keep`, also of their losses."""
     largest = max((one[1][name][keep] - other[1][name][keep]).abs().max().item() for name in one[1])
     return largest if keep != slice(None) else max(largest, abs(one[0] - other[0]))
 
@@ -917,7 +917,7 @@ climb()
 
 
 class Unforgetting(nn.Module):
-    """Wraps an agent: after `restart`, one call uses the given memory, and later calls use its own."""
+    """An agent's wrapper: after `restart`, one call uses the given memory, later calls their own."""
 
     def __init__(self, inner):
         super().__init__()
