@@ -917,7 +917,7 @@ climb()
 
 
 class Unforgetting(nn.Module):
-    """An agent's wrapper: after `restart`, one call uses the given memory, later calls their own."""
+    """An agent's wrapper: after `restart`, one call uses the given memory, then its own."""
 
     def __init__(self, inner):
         super().__init__()
