@@ -273,8 +273,7 @@ class DDPGAgent:
         self.live_plot = LivePlot()
         # YOUR CODE HERE (about 8 lines)
         raise NotImplementedError(
-            "DDPGAgent.networks: create actor and critic, an equal target network for each, and an optimizer for actor and "
-            "critic"
+            "DDPGAgent.networks: create actor and critic; for each, a target network with equal weights and an optimizer"
         )
 
     def select_action(self, state: np.ndarray) -> np.ndarray:
@@ -283,15 +282,15 @@ class DDPGAgent:
         Args:
             state: float `[obs_dim]`.
 
-        In a test, the action is the actor's. In training, while
-        `total_step < initial_random_steps`, it is drawn uniformly from [-1, 1] in every dimension
+        In a test, return the actor's action. In training, while
+        `total_step < initial_random_steps`, the action is drawn uniformly from [-1, 1] in every dimension
         (adding noise is optional). Afterwards it is the actor's action plus a sample of the noise,
         clipped to [-1, 1]. Compute it without a gradient.
         """
         # YOUR CODE HERE (about 9 lines)
         raise NotImplementedError(
-            "DDPGAgent.select_action: return a random action in the first steps, later the actor's plus noise; in a test, the "
-            "actor's"
+            "DDPGAgent.select_action: return a random action in the first steps, then the actor's action plus noise; in a "
+            "test, the actor's action alone"
         )
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool]:
@@ -315,7 +314,7 @@ class DDPGAgent:
     def update_model(self) -> tuple[Tensor, Tensor]:
         """Update critic, actor and targets with one batch; return (actor loss, critic loss).
 
-        Make the three updates in this order. Both losses are scalars.
+        Do the three updates in this order. Both losses are scalars.
 
         Critic loss: the mean over the batch of (Q(s, a) - y)² with
         y = r + γ(1 - done) Q'(s', μ'(s')). No gradient flows through y. (Lillicrap et al. 2015,
