@@ -170,7 +170,8 @@ class Actor(nn.Module):
         super().__init__()
         # YOUR CODE HERE (about 5 lines)
         raise NotImplementedError(
-            "Actor: create the layers, the last one with small weights and biases; return tanh of their output for the state"
+            "Actor: create the layers, the last one with small weights and biases; in `forward`, apply them to the state, with "
+            "ReLU in between and tanh at the end"
         )
 
     def forward(self, state: Tensor) -> Tensor:
@@ -181,7 +182,8 @@ class Actor(nn.Module):
         """
         # YOUR CODE HERE (about 3 lines)
         raise NotImplementedError(
-            "Actor: create the layers, the last one with small weights and biases; return tanh of their output for the state"
+            "Actor: create the layers, the last one with small weights and biases; in `forward`, apply them to the state, with "
+            "ReLU in between and tanh at the end"
         )
 
 
@@ -200,7 +202,8 @@ class Critic(nn.Module):
         super().__init__()
         # YOUR CODE HERE (about 5 lines)
         raise NotImplementedError(
-            "Critic: create the layers, the last one with small weights and biases; return their output for state and action"
+            "Critic: create the layers, the last one with small weights and biases; in `forward`, apply them to state and "
+            "action, with ReLU in between"
         )
 
     def forward(self, state: Tensor, action: Tensor) -> Tensor:
@@ -212,7 +215,8 @@ class Critic(nn.Module):
         """
         # YOUR CODE HERE (about 4 lines)
         raise NotImplementedError(
-            "Critic: create the layers, the last one with small weights and biases; return their output for state and action"
+            "Critic: create the layers, the last one with small weights and biases; in `forward`, apply them to state and "
+            "action, with ReLU in between"
         )
 
 
