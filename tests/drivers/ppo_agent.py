@@ -593,7 +593,7 @@ class SmallActor(nn.Module):
     def forward(self, state: Tensor) -> tuple[Tensor, Tensor]:
         self.asked.append(to_plain(state))
         mu = self.out(torch.tanh(self.hidden(state.flatten(start_dim=1))))
-        return mu, self.log_sigma + torch.zeros_like(mu)
+        return mu, self.log_sigma.expand_as(mu)  # a view: under no_grad, it still requires a gradient
 
 
 class SmallCritic(nn.Module):
