@@ -25,7 +25,7 @@ NOISE = 0.002  # of the largest number of an output: what rounding may look like
 NONE = 0.1  # of what is weak: above this there may be an influence, and in between nobody can tell
 NEVER = 1e-4  # of the strongest influence: below this there is never any; a square at its least has a little
 STILL = 0.01  # of the largest movement of an output: an input that moves it less has no direction that others could share
-ENOUGH_ROWS = 3  # of which equal influences say something
+ENOUGH_ROWS, UNLIKE = 3, 0.3  # equal influences of so many rows say something, if the right ones differ by this share
 CLOSE = 0.03  # two influences agree to within this share: float32 leaves two digits of a difference
 TOLD, TOLD_PART = 0.01, 0.005  # a factor has a name if it is this close to it; half of an input, say, must be closer
 PARALLEL = 0.1  # of how far an output moves: if it leaves the right direction further than this, no factor says how strongly
@@ -182,8 +182,8 @@ class _Pair:
         both = self._list(there)
         if not both or any(aside[row] > PARALLEL * abs(got[target, row]) for target, row in both):
             return None
-        alike = [np.ptp(moves[0]) <= CLOSE * np.abs(moves[0]).min() for moves in (got, expected)]
-        if not self.shape and len(both) >= ENOUGH_ROWS and alike == [True, False]:
+        spread, right_spread = (np.ptp(moves[0]) / max(np.abs(moves[0]).min(), weak) for moves in (got, expected))
+        if not self.shape and len(both) >= ENOUGH_ROWS and spread <= CLOSE and right_spread > UNLIKE:
             return f"Why does each row of {self.source} move {self.target} equally?"
         return self._ask_strength(both, [float(got[pair] / expected[pair]) for pair in both])
 
@@ -241,7 +241,7 @@ class _Pair:
             if abs(ratio - 1) > CLOSE:
                 return self._ask(self._at_lag(lag), self._at_t(), ratio, NAMELESS[0])
         (target, row), ratio = wrong[0]
-        if ratio > 0 and sum(abs(other - ratio) <= CLOSE * ratio for _, other in wrong) == 1 < len(wrong):
+        if ratio > 0 and any(abs(other - ratio) > CLOSE * ratio for _, other in wrong):
             return None  # the factor of one row among others with factors of their own is made of this row's numbers
         return self._ask(self._row(row), self._number(target), ratio, NAMELESS[1])
 

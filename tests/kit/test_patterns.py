@@ -401,6 +401,7 @@ def test_a_factor_is_named_by_the_inputs_or_not_at_all() -> None:
     ("wrong", "said"),
     [
         (lambda w, a: float((w**2 * a).mean()), None),  # each factor is made of the numbers of its own row
+        (lambda w, a: float((w ** [2, 2, 1, 1, 1, 1] * a * [1, 1, 1.4, 1.41, 1, 1]).mean()), None),  # two agree by chance
         (lambda w, a: float((w[:, None] * a[None]).mean()), "Why does each row of a move x equally?"),
     ],
 )
@@ -408,6 +409,13 @@ def test_rows_of_their_own_factors(wrong: Callable[..., Any], said: str | None) 
     """Catches: "a[0] less strongly than it should", said of a loss over all pairs of rows."""
     inputs = {"w": np.abs(REWARDS), "a": REWARDS.copy()}
     assert ask(lambda w, a: float((w * a).mean()), wrong, inputs, {"a": 1}) == said
+
+
+def test_nearly_equal_rows_are_not_called_equal() -> None:
+    """Catches: ratios near 1 told as the matrix of all pairs, where the right ones are as near to each other."""
+    inputs = {"w": np.array([1.0, 1.02, 0.98, 1.05]), "a": np.array([0.5, -1.0, 2.0, 0.3])}
+    right, wrong = (lambda w, a: float((w * a).mean())), (lambda w, a: float(1.3 * (w**0.2 * a).mean()))
+    assert "equally" not in str(ask(right, wrong, inputs, {"a": 1}))
 
 
 def test_a_factor_has_no_name_by_accident() -> None:
