@@ -200,11 +200,11 @@ class RecordKeys:
             str(home.assignment.hints),
         ]
         self._stub = fingerprints.read_stub(home, SUITES)
-        self._hinting: dict[str, str] = {}  # each hint, and the first mistake that has it
+        self._first_with: dict[str, str] = {}  # each hint, and the first mistake that has it
         shows: dict[str, list[str]] = defaultdict(list)
         for suite in SUITES:
             for entry in mistakes[suite].values():
-                named = self._hinting.setdefault(entry.hint, entry.id)
+                named = self._first_with.setdefault(entry.hint, entry.id)
                 seen = hash_parts([entry.id, entry.question, named, answers.hash_content(entry.shows, answers.DIGITS)])
                 for check in entry.shows:
                     shows[f"{suite}/{check.partition('[')[0]}"].append(seen)
@@ -224,13 +224,13 @@ class RecordKeys:
         """
         asked = [part for question in sorted(task.questions | task.whole) for part in (question, *self._checks[question])]
         entries = [
-            f"{suite} {answers.hash_content([entry.question, self._name(entry.hint), entry.shows], answers.DIGITS)}"
+            f"{suite} {answers.hash_content([entry.question, self._represent(entry.hint), entry.shows], answers.DIGITS)}"
             for suite, entry in task.entries.items()
             if entry
         ]
         texts = self._texts(task)
         mistake, of_question, hint = task.mistake
-        about = [task.id, str(task.thorough), mistake, of_question, self._name(hint), str(len(task.whole))]
+        about = [task.id, str(task.thorough), mistake, of_question, self._represent(hint), str(len(task.whole))]
         about += fingerprints.list_unwritten(task.submission, self._stub)
         if task.processor:
             about += [task.processor, str(MARGIN)]
@@ -250,9 +250,9 @@ class RecordKeys:
         entered = FunctionNames.of(texts).decode(chosen) if chosen else frozenset()
         return record.key in (self.of(without_whole(task), entered), self.of(task, entered))
 
-    def _name(self, hint: str) -> str:
+    def _represent(self, hint: str) -> str:
         """Return the first mistake in whose evidence the hint is; the hint itself if there is none, as before a new `build`."""
-        return self._hinting.get(hint, hint)
+        return self._first_with.get(hint, hint)
 
     def _texts(self, task: TrialTask) -> list[str]:
         return [task.submission, *([self._solution] if task.observed else [])]

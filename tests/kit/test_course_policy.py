@@ -462,7 +462,7 @@ def test_attempts(rules: str, earlier: tuple, expected: str) -> None:
 
 
 def test_attempts_in_words() -> None:
-    """Catches: a step of which a student cannot tell what is beyond what."""
+    """Catches: "5 beyond", with which a student cannot find out which limit was exceeded."""
     rules = "[attempts]\nat_most = 2\nbeyond = 'cost'\ncost = 1.5"
     found = scored(entry(earlier=HISTORY), graded(), made(f'zone = "Europe/Berlin"\n{rules}')).explanation()
     said = "attempt 4 (allowed: 2 in all): 1.5 points off for each attempt beyond the limit (2 attempts): -3, makes 22"
