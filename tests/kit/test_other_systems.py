@@ -112,7 +112,8 @@ def test_a_students_tools_need_nothing_of_linux(elsewhere: str, built_toy: Path,
     with subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as server:
         assert server.stdin is not None
         assert server.stdout is not None
-        print(json.dumps({"id": 1, "words": ["total"], "cells": []}), file=server.stdin, flush=True)
+        request = {"id": 1, "words": ["total"], "cells": [], "replaced": {}, "since": 0.0}
+        print(json.dumps(request), file=server.stdin, flush=True)
         verdict = next(answer for answer in map(json.loads, server.stdout) if "text" in answer)
         server.stdin.close()
     assert server.returncode == 0
