@@ -137,6 +137,7 @@ def open_template(name: str, *folders: Path) -> jinja2.Template:
         "PRINTED_LINES": terminal.PRINTED_LINES,
         "RELOAD": markupsafe.Markup(RELOAD),
         "RELOAD_HASH": RELOAD_HASH,
+        "as_code": lambda text: markupsafe.Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(markupsafe.escape(text)))),
         "breakable": lambda name: markupsafe.Markup("<wbr>").join(re.split(r"(?<=[_.])", name)),
         "color": lambda outcome: terminal.STYLES.get(outcome, "red"),
         "draw_curves": lambda check: build_plots(check.curves, check.thresholds),

@@ -360,6 +360,19 @@ def test_an_exception_in_the_cell_breaks_nothing(session: Session) -> None:
     assert "-k is an option, not a question; there are: total" in session.run("%grade -k total").text
 
 
+def test_a_missing_name_of_the_file_is_found(session: Session) -> None:
+    """Catches: a function copied from the file, whose default argument the cell does not know, and no word about the import."""
+    (session.folder / "submitted.py").write_text(f"SCALE = 1.0\n{RIGHT}")
+    copied = "%%grade total\ndef total(values, scale=SCALE):\n    return sum(values)"
+    assert "is defined in" not in session.run(copied).printed  # the file has not been imported
+    session.run("import submitted")
+    assert (
+        "`SCALE` is defined in submitted.py. To use it in this cell, begin with: from submitted import SCALE"
+        in session.run(copied).printed
+    )
+    assert "is defined in" not in session.run("%%grade total\nanother").printed
+
+
 def test_nothing_hidden_reaches_the_kernel(session: Session) -> None:
     """The kernel runs the student's code: what it never gets, it cannot show. Hidden checks cannot even be read here."""
     session.run(f"{RIGHT}\ndef spread(values, scale):\n    return 1")

@@ -170,6 +170,15 @@ def test_the_hint_comes_first() -> None:
     assert text.index("half.first_part does what") < text.index('class="hint"') < text.index("got 1")
 
 
+def test_code_in_titles_and_hints_is_code() -> None:
+    """Catches: backticks that are shown as such, and code that is not escaped."""
+    found = report(check("q", "failed", title="`done` is `[B]`, not `<b>`.", hint="What is `1 - done`?"))
+    for text in (page.render(found), page.render_verdict(found)):
+        assert "<code>done</code> is <code>[B]</code>, not <code>&lt;b&gt;</code>." in text
+        assert "What is <code>1 - done</code>?" in text
+        assert "`" not in Parsed(text).text
+
+
 def test_nothing_a_student_prints_is_markup() -> None:
     """What a submission prints, raises or is called must not run in the browser of who reads the report, or in the template."""
     wrong = check("q", "failed", message=HOSTILE, printed=HOSTILE, hint=HOSTILE, detail=HOSTILE, mistakes=(HOSTILE,))
