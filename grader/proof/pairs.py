@@ -35,7 +35,7 @@ from grader.proof.merging import MergeConflict, merge_changes
 from grader.proof.pool import TrialPool
 from grader.proof.trials import list_unit_questions, recall_calls, replies_to_variant, try_variant
 
-MOST_PAIRS = 600  # pairs of an assignment, so that a build takes minutes, not hours
+MOST_PAIRS = 900  # pairs of an assignment, so that a build takes minutes, not hours
 DRAWN = 40  # submissions whose hints a proof examines
 SUITE = "visible"
 
@@ -190,7 +190,8 @@ def measure_hints(
     """Yield how many of some pairs of mistakes, and of some mistakes in other right code, visible checks give the hints of.
 
     The pairs that get fewer than both hints include those that look exactly like one of their mistakes, because it hides the
-    other one. Their number is given in addition.
+    other one. Their number is given in addition. A mistake without effect in an alternative, which does not use the code that
+    it changes, is not counted.
 
     Args:
         right, wrong: The alternatives and mistakes of the catalogue.
@@ -212,7 +213,10 @@ def measure_hints(
         ]
         told: Counter[str] = Counter()
         for (mistakes, _), tried in zip(drawn, pending, strict=True):
-            hints, hidden = tried.result()
+            hints, hidden, seen = tried.result()
+            if not seen:
+                told["unseen"] += 1
+                continue
             known, found = {mistake.hint for mistake in mistakes}, set(hints)
             told["all" if known <= found else "one" if known & found else "false" if found else "none"] += 1
             told["hidden"] += hidden and not known <= found
@@ -221,7 +225,9 @@ def measure_hints(
             apart = (
                 f"; in {told['hidden']} of these pairs, one mistake hides the other from all checks" if told["hidden"] else ""
             )
-            yield f"of {len(drawn)} {what} (drawn by {seed}), {', '.join(parts)}{apart}", None
+            without = f"; {told['unseen']} more change nothing that a visible check sees" if told["unseen"] else ""
+            count = len(drawn) - told["unseen"]
+            yield f"of {count} {what} (drawn by {seed}), {', '.join(parts)}{apart}{without}", None
 
 
 TOLD = {"all": "get both hints", "one": "get one of them", "none": "get no hint", "false": "get only a wrong hint"}
@@ -244,9 +250,10 @@ def _draw_works(
 
 def _list_hints(
     grader: Grader, function: str, submission: str, alone: Sequence[Mistake], coverage: Path
-) -> tuple[list[str], bool]:
-    """Return the hints that the visible checks of a function give, and whether these see exactly one of some mistakes."""
+) -> tuple[list[str], bool, bool]:
+    """Return the hints of visible checks, whether they see exactly one of some mistakes, and whether any of them fails."""
     with recall_calls(grader, replies_to_variant(coverage, submission)):
         report = try_variant(grader, submission, list_unit_questions(grader.home.assignment, function), suites=(SUITE,)).report
     seen = {check.removeprefix(f"{SUITE}/"): failure for check, failure in grader.seen.items()}
-    return [hint for check in report.checks for hint in check.hint.splitlines()], bool(find_fitting_mistakes(alone, seen))
+    hints = [hint for check in report.checks for hint in check.hint.splitlines()]
+    return hints, bool(find_fitting_mistakes(alone, seen)), any(failure is not None for failure in seen.values())

@@ -799,3 +799,18 @@ def test_what_pairs_show_and_get(built_toy: Path) -> None:
     assert fault is None
     assert "2 get both hints, 4 get one of them, 0 get no hint" in line
     assert line.endswith("; in 4 of these pairs, one mistake hides the other from all checks")
+
+
+def test_a_mistake_without_effect_is_not_counted(built_toy: Path) -> None:
+    """Catches: right code, in which a mistake changes only lines that are never reached, counted as a mistake without a hint."""
+    home = AssignmentFiles(built_toy, "toy")
+    catalogue = [one for one in load_catalogue(home, "mistakes") if one.question == "spread"]
+    last = "    return (max(values) - min(values)) * scale\n"
+    early = f"    if values:\n        return scale * (max(values) - min(values))\n{last}"
+    solution = (home.solution / "submitted.py").read_text(encoding="utf-8")
+    assert solution.count(last) == 1
+    right = replace(catalogue[0], id="returns_early", submission=solution.replace(last, early), hint="")
+    with Harness(home) as harness, TrialPool(harness, 1, "pairs") as pool:
+        *_, (line, _) = measure_hints(pool, home, [right], catalogue, seed=1)
+    assert line.startswith("of 0 mistakes in an alternative")
+    assert line.endswith("; 3 more change nothing that a visible check sees")
