@@ -433,7 +433,7 @@ for theta, color in SHOWN.items():
             label=f"θ = {theta:g}",
         )
         row[2].plot(np.transpose(paths[:5]), color=color, linewidth=1)
-print(f"correlation of the two dimensions: found {np.corrcoef(path.T)[0, 1]:.2f}, expected 0.0x")
+print(f"correlation of the two dimensions: found {np.corrcoef(path.T)[0, 1]:.2f}, expected 0 ± 0.1")
 row[0].set(title="paths, σ = 0.2", xlabel="step", ylabel="x")
 row[1].set(title="autocorrelation", xlabel="steps apart", ylabel="correlation")
 row[2].set(title="how far the noise moves a point", xlabel="step", ylabel="distance from the start")
@@ -1130,7 +1130,7 @@ for axes, (title, weights) in zip(both, moves.items(), strict=True):
             wrong = max(np.abs(np.array(path) - expected).max() for path in followed.values())
             print(
                 f"τ = {tau:5}: largest difference from 1 - (1 - τ)ⁿ found {wrong:.5f}, "
-                "expected 0.0000x"
+                "expected less than 0.0001"
             )
     axes.set(title=title, xlabel="update", ylabel="weight")
 utils.tidy(*both, legend=False)
@@ -1321,8 +1321,8 @@ for given, right in (
     ([1.0, 0.5, -0.5], [2.0, 0.75, 0.0]),
 ):
     there = units.action(np.array(given))
-    print(f"{given!s:18} found {there.tolist()} expected {right};", end=" ")
-    print(f"converted back {units.reverse_action(there).tolist()} expected {given}")
+    print(f"{given!s:18} found {there.tolist()} expected {right}")
+    print(f"{'converted back':18} found {units.reverse_action(there).tolist()} expected {given}")
 
 _, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
 for dimension, color in enumerate((BLUE, ORANGE, GREEN)):

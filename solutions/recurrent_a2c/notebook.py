@@ -49,6 +49,7 @@
 # %% setup
 # %load_ext grader
 
+import itertools
 import os
 import time
 
@@ -128,7 +129,9 @@ if ATARI:
         f"observation: {env.observation_space.shape} {observation.dtype} from {lowest:.2f} "
         f"to {highest:.2f}"
     )
-    print("actions:    ", *env.unwrapped.get_action_meanings())
+    meanings = env.unwrapped.get_action_meanings()
+    print("actions:    ", *meanings[:7])
+    print("            ", *meanings[7:])
 
     _, both = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
     both[0].imshow(env.render(), aspect=0.8)
@@ -1062,7 +1065,7 @@ plt.show()
 # `training.train` (provided) plays and calls your function. After every `EVERY` updates it plays a
 # separate game with the real scores. It plots these scores, their moving average, and the entropy
 # of the policy. It stops early if the moving average *and* the mean of 20 test games have both
-# reached 10,000.
+# reached 10,000. The cell also plots the explained variance of the values.
 #
 # 300 updates are 77,000 actions and take about two minutes. That is enough to see scores rise, but
 # not to play well. Set `LONG = True` above for 1.5 million actions. (With this loss, 400,000
@@ -1076,16 +1079,44 @@ if ATARI:
     submitted.opt = torch.optim.Adam(agent.parameters(), lr=5e-4)
     pool = EnvPool(agent, training.training_env, 16, seed=1)
     begin = time.process_time()
+    updates, explained, recent = itertools.count(1), [], []
+
+    def explained_variance(states, _, rewards, is_not_done, memory, gamma=0.99):
+        """Return 1 - variance of (G - V) / variance of G, over the actions of a rollout."""
+        values = []
+        for column in range(rewards.shape[1]):
+            memory, (_, value) = agent.step(memory, states[:, column])
+            values.append(value.flatten().numpy())
+            alive = torch.as_tensor(is_not_done[:, column, None])
+            memory = [part * alive for part in memory]
+        values, alive = np.stack(values, axis=1), is_not_done[:, :-1]
+        returns = values * is_not_done  # the last column stands for all that follows
+        for column in reversed(range(rewards.shape[1] - 1)):
+            later = rewards[:, column] + gamma * returns[:, column + 1]
+            returns[:, column] = later * is_not_done[:, column]
+        unexplained = (returns - values)[:, :-1][alive].var() / returns[:, :-1][alive].var()
+        return 1 - unexplained
+
+    def train_on_rollout(*rollout):
+        if next(updates) % 5 == 0:  # with the values before the update
+            recent.append(explained_variance(*rollout))
+        return submitted.train_on_rollout(*rollout)
 
     def on_evaluation(history):
+        explained.append(np.mean(recent))
+        recent.clear()
         clear_output(wait=True)
         training.plot_training(history)
+        _, axes = plt.subplots(figsize=(11, 2.4), layout="constrained")
+        axes.plot(history["updates"], explained, color="#0072b2")
+        axes.axhline(0, color="black", linestyle=":")
+        axes.set(xlabel="updates", ylabel="explained variance", ylim=(min(-0.2, *explained), 1))
         plt.show()
         minutes = (time.process_time() - begin) / 60
         print(f"{history['updates'][-1]} of {UPDATES} updates, {minutes:.1f} minutes of one core")
 
     history = training.train(
-        submitted.train_on_rollout,
+        train_on_rollout,
         agent,
         pool,
         UPDATES,
@@ -1123,6 +1154,14 @@ else:
 #
 # If the entropy is still 2.64 after 300 updates, rewards do not reach the policy: the advantages do
 # not depend on the actions, or `opt` has the weights of another agent.
+#
+# **The explained variance** (below) is $1 - \text{Var}(G - V) / \text{Var}(G)$ over the actions of
+# a rollout, with the values before the update. It says which part of the differences between
+# returns the critic predicts: 1 if it predicts them all, and 0 if its value is the same in every
+# game. In our run, it was below 0 in the first 25 updates, and then it stayed at 0; "What the
+# network computes" shows why. For our agent with a mean score of 14,315, it was between 0.6 and
+# 0.8. If it stays clearly below 0, the values are worse than a constant: check what follows the end
+# of a game.
 #
 # We do not plot **the loss**, because it does not show progress. The value of $\hat J$ has no
 # meaning, and $L_\text{value}$ can grow when the agent improves, because returns become larger.
