@@ -68,6 +68,7 @@ SETTINGS = {
         Setting("seed", "solution, gain √2 everywhere (Practical RL)", math.sqrt(2)),
         Setting("small_head", "solution, policy head with gain 0.01", 0.01),
         Setting("sb3", "Stable-Baselines3, gain √2 everywhere", math.sqrt(2), library=True),
+        Setting("sb3_small_head", "Stable-Baselines3, policy head with gain 0.01", 0.01, library=True),
     )
 }
 
@@ -134,9 +135,9 @@ def train_library(setting: Setting, seed: int, interactions: int, total: int) ->
         seed=seed,
         device="cpu",
     )
-    for head in (agent.policy.action_net, agent.policy.value_net):
+    for head, gain in ((agent.policy.action_net, setting.head), (agent.policy.value_net, math.sqrt(2))):
         assert isinstance(head, nn.Linear)
-        nn.init.orthogonal_(head.weight, gain=setting.head)
+        nn.init.orthogonal_(head.weight, gain=gain)
     begin = time.process_time()
     agent.learn(interactions)
     cpu_seconds = time.process_time() - begin

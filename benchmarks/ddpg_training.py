@@ -2,6 +2,7 @@
 
     python benchmarks/ddpg_training.py run SETTING SEED [SEED ...] [--work DIR]   # 20,000 frames for each
     python benchmarks/ddpg_training.py speed [-o benchmarks/results]              # updates per second, in pairs; live plots
+    python benchmarks/ddpg_training.py remedies [-o benchmarks/results]           # what could make the solution faster
     python benchmarks/ddpg_training.py report [--work DIR] [-o benchmarks/results]
     python benchmarks/ddpg_training.py checkpoint [--work DIR]                    # results/ddpg_actor.safetensors
 
@@ -173,10 +174,9 @@ def train_solution(setting: Setting, seed: int) -> tuple[nn.Module, Tests, float
     return agent.actor, tests, time.process_time() - tests.begin
 
 
-def train_library(setting: Setting, seed: int) -> tuple[nn.Module, Tests, float]:
-    """Train Stable-Baselines3's DDPG with the same networks and settings; return (its actor, the tests, CPU seconds)."""
+def make_library(setting: Setting, seed: int) -> Any:
+    """Return Stable-Baselines3's DDPG with the same networks and settings."""
     from stable_baselines3 import DDPG
-    from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.noise import NormalActionNoise
 
     class TwoRates(DDPG):
@@ -184,14 +184,6 @@ def train_library(setting: Setting, seed: int) -> tuple[nn.Module, Tests, float]
 
         def _update_learning_rate(self, optimizers: Any) -> None:
             pass
-
-    class Watch(BaseCallback):
-        model: DDPG
-
-        def _on_step(self) -> bool:
-            if self.num_timesteps % INTERVAL == 0:
-                tests(self.model.actor)
-            return True
 
     agent = TwoRates(
         "MlpPolicy",
@@ -210,6 +202,23 @@ def train_library(setting: Setting, seed: int) -> tuple[nn.Module, Tests, float]
     )
     agent.actor.optimizer.param_groups[0]["lr"] = ACTOR_RATE
     agent.critic.optimizer.param_groups[0]["lr"] = CRITIC_RATE
+    return agent
+
+
+def train_library(setting: Setting, seed: int) -> tuple[nn.Module, Tests, float]:
+    """Train Stable-Baselines3's DDPG; return (its actor, the tests, CPU seconds)."""
+    from stable_baselines3 import DDPG
+    from stable_baselines3.common.callbacks import BaseCallback
+
+    class Watch(BaseCallback):
+        model: DDPG
+
+        def _on_step(self) -> bool:
+            if self.num_timesteps % INTERVAL == 0:
+                tests(self.model.actor)
+            return True
+
+    agent = make_library(setting, seed)
     tests = Tests()
     agent.learn(FRAMES, callback=Watch())
     return agent.actor, tests, time.process_time() - tests.begin
@@ -308,6 +317,97 @@ def measure_updates(pairs: int = 9, updates: int = 300) -> dict[str, Any]:
         "met": statistics.median(ratios) >= 1.8,
         "stored": STORED,
         "updates_each": updates,
+    }
+
+
+# What could make the solution faster: tried here, so that the solution stays easy to read
+
+
+def in_one_call(agent: Any) -> None:
+    """Update all parameters of both targets in one call each."""
+    pairs = [
+        (list(target.parameters()), list(network.parameters()))
+        for target, network in ((agent.actor_target, agent.actor), (agent.critic_target, agent.critic))
+    ]
+
+    def update() -> None:
+        with torch.no_grad():
+            for slow, fast in pairs:
+                torch._foreach_lerp_(slow, fast, agent.tau)
+
+    agent._target_soft_update = update
+
+
+def acting_in_numpy(agent: Any) -> None:
+    """Compute single actions in NumPy, on the memory of the actor's parameters."""
+    linear = [module for module in agent.actor.modules() if isinstance(module, nn.Linear)]
+    *hidden, last = [(layer.weight.detach().numpy(), layer.bias.detach().numpy()) for layer in linear]
+    choose = agent.select_action
+
+    def select_action(state: np.ndarray) -> np.ndarray:
+        if agent.total_step < agent.initial_random_steps or agent.is_test:
+            chosen: np.ndarray = choose(state)
+            return chosen
+        x = state
+        for weight, bias in hidden:
+            x = np.maximum(weight @ x + bias, 0)
+        action = np.clip(np.tanh(last[0] @ x + last[1]) + agent.noise.sample(), -1.0, 1.0)
+        agent.transition = [state, action]
+        return action
+
+    agent.select_action = select_action
+
+
+def in_one_array(agent: Any) -> None:
+    """Keep transitions in one array, so that a batch is one selection of rows."""
+    memory = agent.memory
+    obs_dim, act_dim = memory.obs_buf.shape[1], memory.acts_buf.shape[1]
+    ends = np.cumsum([obs_dim, obs_dim, act_dim, 1, 1])
+    everything = np.zeros((memory.max_size, ends[-1]), np.float32)
+    memory.obs_buf, memory.next_obs_buf, memory.acts_buf, rewards, done = np.split(everything, ends[:-1], axis=1)
+    memory.rews_buf, memory.done_buf = rewards[:, 0], done[:, 0]
+
+    def sample_batch() -> dict[str, np.ndarray]:
+        rows = everything[memory.rng.choice(memory.size, memory.batch_size, replace=False, shuffle=False)]
+        obs, next_obs, acts, rews, ends_ = np.split(rows, ends[:-1], axis=1)
+        return {"obs": obs, "next_obs": next_obs, "acts": acts, "rews": rews[:, 0], "done": ends_[:, 0]}
+
+    memory.sample_batch = sample_batch
+
+
+REMEDIES: dict[str, tuple[str, tuple[Callable[[Any], None], ...]]] = {
+    "solution": ("solution", ()),
+    "in_one_call": ("targets: all parameters of a network in one call", (in_one_call,)),
+    "acting_in_numpy": ("single actions in NumPy", (acting_in_numpy,)),
+    "in_one_array": ("all transitions in one array", (in_one_array,)),
+    "all": ("these three together", (in_one_call, acting_in_numpy, in_one_array)),
+}
+
+
+def measure_remedies(rounds: int = 7, frames: int = 3 * RANDOM_FRAMES) -> dict[str, Any]:
+    """Return CPU seconds of short trainings over those of Stable-Baselines3, of the solution and of its variants, in turn."""
+    seconds: dict[str, list[float]] = {name: [] for name in ("sb3", *REMEDIES)}
+    for number in range(rounds + 1):
+        for name, found in seconds.items():
+            if name == "sb3":
+                agent = make_library(SETTINGS["sb3"], number)
+                train = agent.learn
+            else:
+                agent = make_agent(SETTINGS["solution"], number, lambda *_: None)
+                for remedy in REMEDIES[name][1]:
+                    remedy(agent)
+                train = agent.train
+            begin = time.process_time()
+            train(frames)
+            if number:  # the first round is a warm-up
+                found.append(time.process_time() - begin)
+    return {
+        name: {
+            "label": label,
+            "over_sb3_median": round(statistics.median(np.divide(seconds[name], seconds["sb3"])), 2),
+            "over_sb3": np.divide(seconds[name], seconds["sb3"]).round(2).tolist(),
+        }
+        for name, (label, _) in REMEDIES.items()
     }
 
 
@@ -469,6 +569,7 @@ def report(work: Path, output: Path) -> None:
         "machine": machine(),
         "goals": judge(settings, kept.get("speed")),
         "speed": kept.get("speed"),
+        "remedies": kept.get("remedies"),
         "settings": settings,
     }
     save(result, path.with_suffix(".json"))
@@ -535,12 +636,12 @@ def main() -> None:
     command = commands.add_parser("run")
     command.add_argument("setting", choices=SETTINGS)
     command.add_argument("seeds", type=int, nargs="+")
-    for name in ("speed", "report", "checkpoint"):
+    for name in ("speed", "remedies", "report", "checkpoint"):
         commands.add_parser(name)
     for name, command in commands.choices.items():
-        if name != "speed":
+        if name not in ("speed", "remedies"):
             command.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "ddpg_runs")
-        if name in ("speed", "report"):
+        if name in ("speed", "remedies", "report"):
             command.add_argument("-o", "--output", type=Path, default=ROOT / "benchmarks" / "results")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -555,8 +656,11 @@ def main() -> None:
     else:
         path = arguments.output / "ddpg_training.json"
         kept = json.loads(path.read_text()) if path.is_file() else {}
-        found = {"updates": measure_updates(), "plots": measure_plots()}
-        save(kept | {"speed": found}, path)
+        if arguments.command == "remedies":
+            found = measure_remedies()
+        else:
+            found = {"updates": measure_updates(), "plots": measure_plots()}
+        save(kept | {arguments.command: found}, path)
         print(json.dumps(found, indent=1))
 
 
