@@ -1555,6 +1555,7 @@ class Record:
 
     def __init__(self, live=None):
         self.live = live
+        self.scores, self.actor_losses, self.critic_losses = [], [], []
 
     def __call__(self, step, scores, actor_losses, critic_losses):
         self.scores, self.actor_losses, self.critic_losses = (
@@ -1564,6 +1565,11 @@ class Record:
         )
         if self.live is not None:
             self.live(step, scores, actor_losses, critic_losses)
+
+    def check(self):
+        """Raise an error if there is nothing to plot."""
+        if not self.scores:
+            raise RuntimeError("nothing is recorded: did `train` call `_plot`, and did it finish?")
 
 
 def train_point(dimensions, seed):
@@ -1579,6 +1585,7 @@ def train_point(dimensions, seed):
     )
     agent.live_plot = Record()
     agent.train(POINT, plotting_interval=POINT)
+    agent.live_plot.check()
     return agent.live_plot.scores
 
 
@@ -1643,6 +1650,7 @@ print(f"{time.process_time() - begin:.0f} seconds of CPU time for {PENDULUM:,} s
 # curve stays rough even for a good agent. The critic loss is on a logarithmic axis.
 
 # %% curve
+record.check()
 _, row = plt.subplots(1, 3, figsize=(14, 3.8), layout="constrained", width_ratios=(1.4, 1, 1))
 steps = 200 * np.arange(1, len(record.scores) + 1)
 means = [np.mean(record.scores[max(0, end - 10) : end]) for end in range(1, len(steps) + 1)]
