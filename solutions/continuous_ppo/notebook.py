@@ -1088,10 +1088,8 @@ def train_point(dimensions, seed, cliprange=0.2):
 
 def experiment(name, dimensions, cliprange=0.2):
     """Train once per seed, store the returns under `name`, and return the histories."""
-    runs = [
-        train_point(dimensions, seed, cliprange)
-        for seed in tqdm(range(POINT_SEEDS), desc=name, unit=" seeds", file=sys.stdout)
-    ]
+    with tqdm(range(POINT_SEEDS), desc=name, unit=" seeds", file=sys.stdout) as seeds:
+        runs = [train_point(dimensions, seed, cliprange) for seed in seeds]
     curves[name] = [returns for returns, _ in runs]
     print(
         f"{name}: mean return of the last 60 episodes, by seed:",

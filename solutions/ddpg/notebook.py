@@ -1591,10 +1591,8 @@ def train_point(dimensions, seed):
 
 for dimensions in (1, 2):
     name = f"PointMass({dimensions})"
-    curves[name] = [
-        train_point(dimensions, seed)
-        for seed in tqdm(range(POINT_SEEDS), desc=name, unit=" seeds", file=sys.stdout)
-    ]
+    with tqdm(range(POINT_SEEDS), desc=name, unit=" seeds", file=sys.stdout) as seeds:
+        curves[name] = [train_point(dimensions, seed) for seed in seeds]
     late = [round(float(np.mean(scores[-10:])), 2) for scores in curves[name]]
     print(f"{name}: mean score of the last 10 episodes, by seed: {late}")
 

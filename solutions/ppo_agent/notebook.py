@@ -1577,8 +1577,8 @@ def train_point(make, obs_dim, n, seed, kind=None, steps=None, **options):
 
 def experiment(name, *arguments, **options):
     """Train once per seed, and keep the scores under `name`."""
-    seeds = tqdm(range(POINT_SEEDS), desc=name, unit=" seeds", file=sys.stdout)
-    curves[name] = [train_point(*arguments, seed, **options) for seed in seeds]
+    with tqdm(range(POINT_SEEDS), desc=name, unit=" seeds", file=sys.stdout) as seeds:
+        curves[name] = [train_point(*arguments, seed, **options) for seed in seeds]
     print(
         f"{name}: mean score of the last 40 episodes, by seed:",
         [round(float(np.mean(run[-40:])), 2) for run in curves[name]],
@@ -1739,19 +1739,26 @@ class Monitored(submitted.PPOAgent):
         }
 
 
-histories = []
-for seed in tqdm(range(PENDULUM_SEEDS), desc="Pendulum", unit=" seeds", file=sys.stdout):
+def train_pendulum(seed):
+    """Return the trained agent, its scores, and what it measured after every update."""
     training.seed_everything(seed)
     envs = gym.make_vec("Pendulum-v1", num_envs=4, vectorization_mode="sync")
     agent = Monitored(3, 1, num_envs=4, seed=seed)
     history = []
+    scores = training.fit_vector(
+        agent,
+        envs,
+        PENDULUM,
+        seed=seed,
+        on_update=lambda step, metrics: history.append({"step": step} | metrics),
+    )
+    return agent, scores, history
 
-    def remember(step, metrics, history=history):
-        history.append({"step": step} | metrics)
 
-    scores = training.fit_vector(agent, envs, PENDULUM, seed=seed, on_update=remember)
-    curves.setdefault("Pendulum", []).append(scores)
-    histories.append(history)
+with tqdm(range(PENDULUM_SEEDS), desc="Pendulum", unit=" seeds", file=sys.stdout) as seeds:
+    runs = [train_pendulum(seed) for seed in seeds]
+agents, curves["Pendulum"], histories = (list(part) for part in zip(*runs, strict=True))
+agent = agents[-1]
 print("mean score of the first and the last 40 episodes, by seed:", end=" ")
 print(
     [
