@@ -567,6 +567,17 @@ plt.show()
 # on the other logit is -1.
 
 # %% by-hand
+probe = submitted.SimpleRecurrentAgent((1, 42, 42), n_actions=14)
+_, (_, values) = probe.step(probe.get_initial_state(1), np.zeros((1, 1, 42, 42)))
+COLUMN = values.ndim == 2  # your network returns values as [B, 1], so the others here do, too
+
+
+class SmallAgent(utils.SmallRecurrentAgent):
+    """An agent with a small memory."""
+
+    def forward(self, prev_state, obs_t):
+        state, (logits, values) = super().forward(prev_state, obs_t)
+        return state, (logits, values[:, None] if COLUMN else values)
 
 
 class Table(nn.Module):
@@ -587,7 +598,8 @@ class Table(nn.Module):
         t = int(obs_t[0, 0])  # the observation is the number of the column
         self.given = [] if t == 0 else self.given
         self.given.append([int(number) for number in prev_state[0][:, 0]])
-        return tuple(part + 1 for part in prev_state), (self.logits[:, t], self.values[:, t])
+        values = self.values[:, t, None] if COLUMN else self.values[:, t]
+        return tuple(part + 1 for part in prev_state), (self.logits[:, t], values)
 
 
 def once(player, rewards, actions=None, is_not_done=None, states=None, gamma=0.5, optimizer=None):
@@ -817,7 +829,7 @@ def last_frame():
 
 def two_halves():
     torch.manual_seed(0)
-    small = utils.SmallRecurrentAgent(2, 1)  # a single action: only the value loss is not 0
+    small = SmallAgent(2, 1)  # a single action: only the value loss is not 0
     random = np.random.default_rng(2)
     states, rewards = random.normal(size=(3, 9, 2)).astype(np.float32), random.normal(size=(3, 9))
     mask = np.ones((3, 9))
@@ -937,7 +949,7 @@ class Unforgetting(nn.Module):
 def train_small(make_games, obs_dim, setting, seed):
     """Return (trained agent, list with the mean return of the games that ended in each update)."""
     torch.manual_seed(seed)
-    small = utils.SmallRecurrentAgent(obs_dim, n_actions=2)
+    small = SmallAgent(obs_dim, n_actions=2)
     trained = Unforgetting(small) if setting == "does not forget" else small
     submitted.agent, submitted.n_actions = trained, 2
     submitted.opt = utils.PlainAdam(list(small.parameters()), lr=2e-3, max_grad_norm=0.5)
@@ -1176,6 +1188,7 @@ else:
 # %% look
 if ATARI:
     _, (logits, values) = agent.step(pool.prev_memory_states, pool.prev_observations)
+    values = values.flatten()
     _, both = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained", width_ratios=(2, 1))
     names = make_env().unwrapped.get_action_meanings()
     picture = both[0].imshow(logits.softmax(dim=-1), cmap="Blues", vmin=0, aspect="auto")
