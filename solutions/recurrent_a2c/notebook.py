@@ -573,7 +573,7 @@ COLUMN = values.ndim == 2  # your network returns values as [B, 1], so the other
 
 
 class SmallAgent(utils.SmallRecurrentAgent):
-    """An agent with a small memory."""
+    """An agent with a small memory, and values in the form of your network's."""
 
     def forward(self, prev_state, obs_t):
         state, (logits, values) = super().forward(prev_state, obs_t)
@@ -1110,7 +1110,7 @@ if ATARI:
         return 1 - unexplained
 
     def train_on_rollout(*rollout):
-        if next(updates) % 5 == 0:  # with the values before the update
+        if next(updates) % 5 == 1:  # with the values before the update
             recent.append(explained_variance(*rollout))
         return submitted.train_on_rollout(*rollout)
 

@@ -138,7 +138,7 @@ EXPECTED = {
             "pushes": 1,
             "memory": 1,
             "inside": 1,
-            "train": 1,
+            "train": 2,
             "look": 1,
             "test": 1,
             "film": 1,
