@@ -921,9 +921,10 @@ REFERENCE = {  # 20 seeds, 2,000 rollouts: the median success, and how many seed
     "vanilla, lr 4e-3": ("12%", "0 of 20"),
     "PPO, lr 4e-3": ("100%", "18 of 20"),
 }
-axes = utils.plot_learning_curves(
-    {name: curves[name] for name in REFERENCE}, "last reward of a rollout", rollouts_per_value=4
-)
+trained = {name: curves[name] for name in REFERENCE if name in success}
+if len(trained) < len(REFERENCE):
+    print("not trained in this session:", *(REFERENCE.keys() - trained.keys()), sep="\n  ")
+axes = utils.plot_learning_curves(trained, "last reward of a rollout", rollouts_per_value=4)
 axes.axhline(0, color="black", linewidth=0.8, linestyle=":")
 axes.set_title("mean over seeds; band: from the worst to the best seed")
 plt.show()
@@ -931,7 +932,8 @@ plt.show()
 print(
     f"{'':22}{'yours: median':>16}{'at least 95%':>16}{'reference: median':>20}{'at least 95%':>16}"
 )
-for name, (median, solved) in REFERENCE.items():
+for name in trained:
+    median, solved = REFERENCE[name]
     rates = np.array(success[name])
     mine = f"{(rates >= 0.95).sum()} of {len(rates)}"
     print(f"{name:22}{np.median(rates):16.0%}{mine:>16}{median:>20}{solved:>16}")
@@ -1021,6 +1023,8 @@ plt.show()
 
 # %% end
 for name, seeds in curves.items():
+    if not seeds:
+        continue  # its training has failed
     begin, end = (
         np.mean([np.mean(values[part]) for values in seeds])
         for part in (slice(0, 10), slice(-10, None))
