@@ -1665,7 +1665,8 @@ for axes, name, losses in (
     axes.plot(WARM_UP + places, averages, color=ORANGE, linewidth=1.2)
     axes.set(title=name, xlabel="step", xlim=(0, None))
     axes.xaxis.set_major_locator(MaxNLocator(4))
-row[2].set_yscale("log")
+if record.critic_losses:  # none if the training was interrupted during the random steps
+    row[2].set_yscale("log")
 for axes in row:
     axes.grid(alpha=0.3)
     axes.ticklabel_format(axis="x", style="plain")
