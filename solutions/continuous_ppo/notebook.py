@@ -20,7 +20,8 @@
 # >
 # > - Save `submitted.py` and run the cell again. You need not restart the kernel: `%load_ext grader`
 # >   loads what you saved. If the file cannot be loaded, for example because of a syntax error, a
-# >   message says so, and the cells use the previous version.
+# >   message says so, and the cells use the previous version. If you do restart the kernel, run the
+# >   cells above again (Run > Run All Above Selected Cell): a new kernel knows nothing of them.
 # > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and
 # >   often gives a hint when it recognizes the mistake. The cells here show what your code does;
 # >   `grade.py` says whether it is right.
@@ -201,16 +202,16 @@ script = Script(
     ([100, 100], "terminated"),
     ([10], "terminated"),
 )
-summaries = submitted.Summaries(script, window=2)
+scripted = submitted.Summaries(script, window=2)
 for steps in (3, 2, 1, 1):
-    summaries.reset()
+    scripted.reset()
     for _ in range(steps):
-        summaries.step(np.zeros(1, np.float32))
+        scripted.step(np.zeros(1, np.float32))
 
-print("returns          found", summaries.episode_returns, "expected", [6.0, 3.0, 10.0])
-print("lengths          found", summaries.episode_lengths, "expected", [3, 2, 1])
-print("moving averages  found", summaries.moving_averages, "expected", [6.0, 4.5, 6.5])
-print("interactions     found", summaries.interactions, "expected", 7)
+print("returns          found", scripted.episode_returns, "expected", [6.0, 3.0, 10.0])
+print("lengths          found", scripted.episode_lengths, "expected", [3, 2, 1])
+print("moving averages  found", scripted.moving_averages, "expected", [6.0, 4.5, 6.5])
+print("interactions     found", scripted.interactions, "expected", 7)
 
 # %% normalize-text [markdown]
 # ## 3 · Normalized observations and rewards

@@ -24,7 +24,8 @@
 # >
 # > - Save `submitted.py` and run the cell again. You need not restart the kernel: `%load_ext grader`
 # >   loads what you saved. If the file cannot be loaded, for example because of a syntax error, a
-# >   message says so, and the cells use the previous version.
+# >   message says so, and the cells use the previous version. If you do restart the kernel, run the
+# >   cells above again (Run > Run All Above Selected Cell): a new kernel knows nothing of them.
 # > - Run `python grade.py --watch` in a terminal next to this notebook. It grades every save. For
 # >   many wrong answers it prints a hint about the likely mistake. The cells here show what your
 # >   code does; `grade.py` checks whether it is correct.

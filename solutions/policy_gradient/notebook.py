@@ -19,7 +19,8 @@
 # >
 # > - Save `submitted.py` and run the cell again. You need not restart the kernel: `%load_ext grader`
 # >   loads what you saved. If the file cannot be loaded, for example because of a syntax error, a
-# >   message says so, and the cells use the previous version.
+# >   message says so, and the cells use the previous version. If you do restart the kernel, run the
+# >   cells above again (Run > Run All Above Selected Cell): a new kernel knows nothing of them.
 # > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and
 # >   often gives a hint when it recognizes the mistake. The cells here show what your code does;
 # >   `grade.py` says whether it is right.
@@ -922,12 +923,14 @@ REFERENCE = {  # 20 seeds, 2,000 rollouts: the median success, and how many seed
     "PPO, lr 4e-3": ("100%", "18 of 20"),
 }
 trained = {name: curves[name] for name in REFERENCE if name in success}
-if len(trained) < len(REFERENCE):
-    print("not trained in this session:", *(REFERENCE.keys() - trained.keys()), sep="\n  ")
-axes = utils.plot_learning_curves(trained, "last reward of a rollout", rollouts_per_value=4)
-axes.axhline(0, color="black", linewidth=0.8, linestyle=":")
-axes.set_title("mean over seeds; band: from the worst to the best seed")
-plt.show()
+for name in REFERENCE:
+    if name not in trained:
+        print("not trained in this session:", name)
+if trained:
+    axes = utils.plot_learning_curves(trained, "last reward of a rollout", rollouts_per_value=4)
+    axes.axhline(0, color="black", linewidth=0.8, linestyle=":")
+    axes.set_title("mean over seeds; band: from the worst to the best seed")
+    plt.show()
 
 print(
     f"{'':22}{'yours: median':>16}{'at least 95%':>16}{'reference: median':>20}{'at least 95%':>16}"

@@ -20,7 +20,8 @@
 # >
 # > - Save `submitted.py` and run the cell again. You need not restart the kernel: `%load_ext grader`
 # >   loads what you saved. If the file cannot be loaded, for example because of a syntax error, a
-# >   message says so, and the cells use the previous version.
+# >   message says so, and the cells use the previous version. If you do restart the kernel, run the
+# >   cells above again (Run > Run All Above Selected Cell): a new kernel knows nothing of them.
 # > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and
 # >   often gives a hint when it recognizes the mistake. The cells here show what your code does;
 # >   `grade.py` says whether it is right.

@@ -802,7 +802,7 @@ def test_what_pairs_show_and_get(built_toy: Path) -> None:
 
 
 def test_a_mistake_without_effect_is_not_counted(built_toy: Path) -> None:
-    """Catches: right code, in which a mistake changes only lines that are never reached, counted as a mistake without a hint."""
+    """Catches: right code, in which a mistake changes only lines that never run, counted as a mistake without a hint."""
     home = AssignmentFiles(built_toy, "toy")
     catalogue = [one for one in load_catalogue(home, "mistakes") if one.question == "spread"]
     last = "    return (max(values) - min(values)) * scale\n"
