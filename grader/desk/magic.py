@@ -176,15 +176,16 @@ class GradeMagics(Magics):
             if result.error_in_exec is not None:
                 raised = type(result.error_in_exec).__name__
                 print(f"The cell raised {raised}, as shown above. Its definitions are graded nevertheless.")
-                self._explain_missing(getattr(result.error_in_exec, "name", None))
+                if isinstance(result.error_in_exec, NameError) and result.error_in_exec.name:
+                    self._explain_missing(result.error_in_exec.name)
             extra = cell
         cells, replaced = self._edits.select(self._list_cells(extra), self._shell.user_ns.keys())
         self._show(line.split(), {"cells": cells, "replaced": replaced, "since": self._since})
 
-    def _explain_missing(self, name: str | None) -> None:
-        """If the cell lacks a name of the student's file, say how to import it."""
+    def _explain_missing(self, name: str) -> None:
+        """If the name that a cell lacks is one of the student's file, say how to import it."""
         module = find_submission(self._folder).removesuffix(".py")
-        if name is not None and name not in self._shell.user_ns and hasattr(sys.modules.get(module), name):
+        if hasattr(sys.modules.get(module), name):
             print(f"`{name}` is defined in {module}.py. To use it in this cell, begin with: from {module} import {name}")
 
     def _before_cell(self, info: ExecutionInfo) -> None:
