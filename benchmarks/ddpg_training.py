@@ -362,15 +362,15 @@ def in_one_array(agent: Any) -> None:
     """Keep transitions in one array, so that a batch is one selection of rows."""
     memory = agent.memory
     obs_dim, act_dim = memory.obs_buf.shape[1], memory.acts_buf.shape[1]
-    ends = np.cumsum([obs_dim, obs_dim, act_dim, 1, 1])
+    ends = np.cumsum([obs_dim, obs_dim, act_dim, 1, 1])  # the columns where each array ends
     everything = np.zeros((memory.max_size, ends[-1]), np.float32)
     memory.obs_buf, memory.next_obs_buf, memory.acts_buf, rewards, done = np.split(everything, ends[:-1], axis=1)
     memory.rews_buf, memory.done_buf = rewards[:, 0], done[:, 0]
 
     def sample_batch() -> dict[str, np.ndarray]:
         rows = everything[memory.rng.choice(memory.size, memory.batch_size, replace=False, shuffle=False)]
-        obs, next_obs, acts, rews, ends_ = np.split(rows, ends[:-1], axis=1)
-        return {"obs": obs, "next_obs": next_obs, "acts": acts, "rews": rews[:, 0], "done": ends_[:, 0]}
+        obs, next_obs, acts, rews, over = np.split(rows, ends[:-1], axis=1)
+        return {"obs": obs, "next_obs": next_obs, "acts": acts, "rews": rews[:, 0], "done": over[:, 0]}
 
     memory.sample_batch = sample_batch
 
