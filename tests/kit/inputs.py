@@ -14,7 +14,8 @@ tuple. It must be a literal: it is read, not executed.
 
 An import inside a function counts for the tests that execute it: tests/kit/watching.py watches
 which do. Where it cannot watch, as in the sandbox, all imports count. Imports for types alone never
-count.
+count, nor those of functions that only a notebook's kernel calls: a test that starts a kernel names
+the module of the magics.
 """
 
 from __future__ import annotations
@@ -94,6 +95,8 @@ KINDS = {"grading": GRADING, "command": COMMAND, "packed": PACKED, "released": (
 # Of these files it is seen which tests execute the imports in their functions. What runs in the sandbox is not seen, and what
 # the judge imports late a warm server may have imported for an earlier test.
 WATCHED = re.compile(r"grader/(?!sandbox/|judge/|authoring/example/).*|tests/kit/\w+\.py")
+
+OF_KERNELS = ("load_ipython_extension", "unload_ipython_extension")  # `%load_ext` calls them by name, and nothing else does
 
 
 class Source(NamedTuple):
@@ -331,16 +334,16 @@ def _describe(tree: ast.Module) -> Source:
                 (late if is_late else modules).update(words)
             files |= words if node.func.attr == "with_name" else set()
         inside = is_late or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-        waiting += [(child, inside) for child in ast.iter_child_nodes(node) if not _is_for_types(node, child)]
+        waiting += [(child, inside) for child in ast.iter_child_nodes(node) if not _is_for_others(node, child)]
     declared = _find_constant(tree, "INPUTS")
     if not isinstance(declared, dict):
         declared = {"*": declared} if isinstance(declared, tuple) else None
     return Source(sorted(modules), sorted(late - modules), sorted(files), declared)
 
 
-def _is_for_types(node: ast.AST, child: ast.AST) -> bool:
-    """Return whether the child stands in a body that is never executed."""
-    return (
+def _is_for_others(node: ast.AST, child: ast.AST) -> bool:
+    """Return whether the child is in a body that only type checkers read, or is a function that only a kernel calls."""
+    return (isinstance(child, ast.FunctionDef) and child.name in OF_KERNELS) or (
         isinstance(node, ast.If)
         and isinstance(node.test, (ast.Name, ast.Attribute))
         and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")

@@ -225,6 +225,10 @@ def _within(low: str, high: str) -> list[Check]:
     return [lambda found: float(low) - 1e-9 <= _number(found) <= float(high) + 1e-9]
 
 
+def _near(middle: str, leeway: str) -> list[Check]:
+    return [lambda found: abs(_number(found) - float(middle)) <= float(leeway) + 1e-9]
+
+
 def _small(digits: str) -> list[Check]:
     return [lambda found: abs(_number(found)) < 10.0 ** -len(digits)]
 
@@ -237,6 +241,7 @@ SPECIAL: tuple[tuple[str, Callable[..., list[Check]]], ...] = (
     (rf"less than ({NUMBER})", _below),
     (rf"about ({NUMBER})", _about),
     (rf"({NUMBER}) to ({NUMBER})", _within),
+    (rf"({NUMBER}) ± ({NUMBER})", _near),
     (r"0\.(0+)x", _small),
     (rf"six times ({NUMBER})", _six_times),
 )

@@ -28,6 +28,7 @@ INPUTS = (
     "solutions/{name}/notebook.py",
     "solutions/{name}/submitted.py",
     "utils.py",
+    "grader/desk/magic.py",
 )
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -293,6 +293,7 @@ class TestClaims:
                 ["found 6 matrices, error 0.01, expected 6 and 0.00000 to 0.00001"],
             ),
             ("resets found 6 expected 5 or 6", ["resets found 7 expected 5 or 6"]),
+            ("correlation found -0.02, expected 0 ± 0.1", ["correlation found -0.12, expected 0 ± 0.1"]),
             ("difference found 0.00003, expected 0.0000x", ["difference found 0.00013, expected 0.0000x"]),
             ("lr 3 found 2.25e-04, expected 2.25e-04", ["lr 3 found 3.00e-04, expected 2.25e-04"]),
             (

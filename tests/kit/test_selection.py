@@ -644,6 +644,13 @@ def test_what_only_types_need_is_no_input(tmp_path: Path) -> None:
     assert list_inputs(tmp_path, files) == {"grader/b.py"}
 
 
+def test_what_only_a_kernel_calls_is_no_input(tmp_path: Path) -> None:
+    """Catches: an edit of the magics that makes all tests stale whose programs import the package."""
+    code = "def load_ipython_extension(shell):\n    from grader import a\ndef other():\n    from grader import b"
+    files = {"grader/a.py": "", "grader/b.py": "", "tests/kit/test_it.py": code}
+    assert list_inputs(tmp_path, files) == {"grader/b.py"}
+
+
 # This repository
 
 
