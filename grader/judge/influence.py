@@ -9,7 +9,7 @@ beyond the end of the episode, a loss that weighs every row as often as there ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose
 from typing import Any
@@ -100,15 +100,21 @@ def measure_influences(
 
 
 def explain_influences(
-    inputs: Mapping[str, Any], answer: Any, nudges: Mapping[str, int], expected: Influences, got: Influences
+    inputs: Mapping[str, Any],
+    answer: Any,
+    nudges: Mapping[str, int],
+    expected: Influences,
+    got: Influences,
+    open_to: Collection[str] = (),
 ) -> str | None:
     """Return a question about the first output whose influences differ from the expected ones, or None.
 
     Args:
         inputs, answer: Of the case; the answer is the solution's.
         nudges: See `list_nudges`.
+        open_to: Outputs that may have another form, which depends on something else, or by another factor.
     """
-    outputs = list_outputs(answer)
+    outputs, measured = list_outputs(answer), []
     for name in nudges:
         for output, stored in expected.get(name, {}).items():
             right = stored.astype(np.float64)  # squares of what is stored may be beyond half precision
@@ -117,9 +123,39 @@ def explain_influences(
                 continue
             weak = max(WEAK * float(np.abs(right).max()), NOISE * float(np.abs(outputs[output]).max()))
             pair = _Pair.of(inputs, nudges, name, output, outputs[output].shape, right)
-            if said := pair.explain(right, found, weak):
-                return said
-    return None
+            measured.append((output, pair, _Compared.of(right, found, weak, by_number=bool(pair.shape))))
+    other = {output for output, _, compared in measured if compared.extra.any() and output in open_to}
+    asked = (pair.explain(compared, output in open_to) for output, pair, compared in measured if output not in other)
+    return next((said for said in asked if said), None)
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """Influences of an input on an output, [number of the output, row of the input]; all numbers as one have one row.
+
+    Attributes:
+        aside: How far each row of the input moves the output aside from the right direction.
+        weak: An influence below this is too weak to tell.
+        there, none, missing, extra: Where an influence is right, where none is, and where the submission differs.
+    """
+
+    expected: np.ndarray
+    got: np.ndarray
+    aside: np.ndarray
+    weak: float
+    there: np.ndarray
+    none: np.ndarray
+    missing: np.ndarray
+    extra: np.ndarray
+
+    @classmethod
+    def of(cls, expected: np.ndarray, got: np.ndarray, weak: float, by_number: bool) -> _Compared:
+        aside = np.zeros(expected.shape[1])
+        if not by_number:
+            expected, got, aside = _as_one(expected, got)
+        there, never = np.abs(expected) > weak, min(NONE * weak, NEVER * float(np.abs(expected).max()))
+        none = np.abs(expected) <= never
+        return cls(expected, got, aside, weak, there, none, there & (np.abs(got) <= never), none & (np.abs(got) > weak))
 
 
 Place = tuple[int, ...]
@@ -164,28 +200,23 @@ class _Pair:
         mixed = [axis for axis in range(len(rows)) if (where[0][axis] != where[1][axis]).any()]
         return cls(source, rows, quote_words(target), shape, mixed[0] if mixed else 0, flags, factors)
 
-    def explain(self, expected: np.ndarray, got: np.ndarray, weak: float) -> str | None:
+    def explain(self, seen: _Compared, is_open: bool) -> str | None:
         """Return the question about what differs first: what is missing, what is too much, then how strong it is.
 
         Args:
-            weak: An influence below this is too weak to tell.
+            is_open: Whether how strong it is may be right.
         """
-        aside = np.zeros(expected.shape[1])
-        if not self.shape:
-            expected, got, aside = _as_one(expected, got)
-        there, never = np.abs(expected) > weak, min(NONE * weak, NEVER * float(np.abs(expected).max()))
-        none = np.abs(expected) <= never
-        if missing := self._list(there & (np.abs(got) <= never)):
-            return self._ask_missing(missing, self._list(there))
-        if extra := self._list(none & (np.abs(got) > weak)):
-            return self._ask_extra(extra, self._list(none), self._list(there))
-        both = self._list(there)
-        if not both or any(aside[row] > PARALLEL * abs(got[target, row]) for target, row in both):
+        there, expected, got = self._list(seen.there), seen.expected, seen.got
+        if missing := self._list(seen.missing):
+            return self._ask_missing(missing, there)
+        if extra := self._list(seen.extra):
+            return self._ask_extra(extra, self._list(seen.none), there)
+        if is_open or not there or any(seen.aside[row] > PARALLEL * abs(got[target, row]) for target, row in there):
             return None
-        spread, right_spread = (np.ptp(moves[0]) / max(np.abs(moves[0]).min(), weak) for moves in (got, expected))
-        if not self.shape and len(both) >= ENOUGH_ROWS and spread <= CLOSE and right_spread > UNLIKE:
+        spread, right_spread = (np.ptp(moves[0]) / max(np.abs(moves[0]).min(), seen.weak) for moves in (got, expected))
+        if not self.shape and len(there) >= ENOUGH_ROWS and spread <= CLOSE and right_spread > UNLIKE:
             return f"Why does each row of {self.source} move {self.target} equally?"
-        return self._ask_strength(both, [float(got[pair] / expected[pair]) for pair in both])
+        return self._ask_strength(there, [float(got[pair] / expected[pair]) for pair in there])
 
     def _list(self, where: np.ndarray) -> list[tuple[int, int]]:
         """Return the pairs (number of the output, row of the input) that a mask has, the closest in time first."""

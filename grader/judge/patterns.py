@@ -146,7 +146,15 @@ def _explain_dependence(tried: LastCall, evidence: Evidence, probe: _Probe) -> s
     if not found:
         return None
     judged = {name: _list_judged(of, evidence) for name, of in case.influences.items()}
-    return explain_influences(case.inputs, case.answer, case.nudges, judged, found)
+    return explain_influences(case.inputs, case.answer, case.nudges, judged, found, _list_open(evidence))
+
+
+def _list_open(evidence: Evidence) -> set[str]:
+    """Return the outputs of which the check accepts another form as well: a work in that form depends on more, or otherwise."""
+    if not isinstance(evidence, WrongAnswerEvidence):
+        return set()
+    first, *others = ({"result": form} if not isinstance(form, dict) else form for form in _list_right_forms(evidence))
+    return {name for form in others for name in first if difference(first[name], form.get(name), equal_nan=True) is not None}
 
 
 def _list_judged(outputs: dict[str, Any], evidence: Evidence) -> dict[str, Any]:

@@ -337,12 +337,14 @@ def measure(function: Callable[..., Any], inputs: dict[str, Any], nudges: dict[s
     return measure_influences(list_outputs(function(**inputs)), lambda given: function(**given), inputs, nudges)
 
 
-def ask(right: Callable[..., Any], wrong: Callable[..., Any], inputs: dict[str, Any], nudges: dict[str, int]) -> str | None:
-    """Return what is asked of a function, beside the right one."""
+def ask(
+    right: Callable[..., Any], wrong: Callable[..., Any], inputs: dict[str, Any], nudges: dict[str, int], *open_to: str
+) -> str | None:
+    """Return what is asked of a function, beside the right one; open_to: outputs that may have another form."""
     expected = measure(lambda **given: {"x": right(**given)}, inputs, nudges)
     got = measure(lambda **given: {"x": wrong(**given)}, inputs, nudges)
     assert expected
-    return explain_influences(inputs, {"x": right(**inputs)}, nudges, expected, got) if got else None
+    return explain_influences(inputs, {"x": right(**inputs)}, nudges, expected, got, open_to) if got else None
 
 
 REWARDS = np.array([0.5, 1.5, -0.7, 2.0, 0.3, -1.0], np.float32)
@@ -369,6 +371,26 @@ ENDS = np.array([False, False, True, False, False, True])
 def test_what_returns_depend_on(wrong: Callable[..., Any], said: str) -> None:
     """The first thing that differs is asked about, in the terms of the function: a step too far, an end that does not cut."""
     assert ask(discount, wrong, {"rewards": REWARDS, "ends": ENDS}, {"rewards": 1}) == f"Why does {said}?"
+
+
+def one_step(rewards: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Return the targets of temporal differences, of which whole returns are another form."""
+    return rewards + 1.0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda rewards, ends: 2 * discount(rewards, ends) - 0.5, None),
+        (lambda rewards, ends: 0.9 * one_step(rewards, ends), None),
+        (without_last, None),
+        (lambda rewards, ends: np.append(rewards[:5], 0.0) + 1.0, "Why does x[5] not depend on rewards[5]?"),
+    ],
+)
+def test_of_a_form_that_is_accepted_too_only_what_is_missing_is_asked(wrong: Callable[..., Any], said: str | None) -> None:
+    """Catches: "Why does x[0] depend on rewards[1]?" said of whole returns, which are allowed, with a fault in them."""
+    given = {"rewards": REWARDS, "ends": ENDS}, {"rewards": 1}
+    assert ask(one_step, wrong, *given, "x") == said
 
 
 @pytest.mark.parametrize(
