@@ -31,13 +31,14 @@ import gymnasium as gym
 import numpy as np
 import torch
 from gymnasium.wrappers import ClipAction
+from scipy import stats
 from torch import nn
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSIGNMENT = ROOT / "assignments" / "continuous_ppo"
 sys.path[:0] = [str(ROOT), str(ASSIGNMENT)]
 
-from benchmarks.trainings import load_solution, machine, save
+from benchmarks.trainings import compare_seeds, load_solution, machine, save
 from mujoco_wrappers import Normalize
 from training import make_optimizer, train
 
@@ -45,6 +46,7 @@ ENV = "HalfCheetah-v5"
 INTERACTIONS = 1_000_000
 LAST = 100  # episodes whose mean counts
 CURVE_POINTS = 50
+WALKS = 5  # episodes that show how a trained policy moves
 STEPS, MINIBATCHES, EPOCHS = 2048, 32, 10
 WATCHED = (
     "explained_variance", "entropy", "policy_loss", "value_loss", "gradient_norm", "value_mean", "value_target_mean",
@@ -54,12 +56,19 @@ WATCHED = (
 
 @dataclass(frozen=True)
 class Setting:
-    """What is trained. head: the gain of the policy's last layer; library: Stable-Baselines3 instead of the solution."""
+    """What is trained.
+
+    Attributes:
+        head: The gain of the policy's last layer.
+        library: Whether Stable-Baselines3 is trained instead of the solution.
+        upright: Whether lying on the back costs a reward of 1 a step in training; the raw return does not count it.
+    """
 
     name: str
     label: str
     head: float
     library: bool = False
+    upright: bool = False
 
 
 SETTINGS = {
@@ -67,10 +76,31 @@ SETTINGS = {
     for setting in (
         Setting("seed", "solution, gain √2 everywhere (Practical RL)", math.sqrt(2)),
         Setting("small_head", "solution, policy head with gain 0.01", 0.01),
+        Setting("upright", "solution, gain √2, lying on the back costs 1 a step", math.sqrt(2), upright=True),
         Setting("sb3", "Stable-Baselines3, gain √2 everywhere", math.sqrt(2), library=True),
         Setting("sb3_small_head", "Stable-Baselines3, policy head with gain 0.01", 0.01, library=True),
     )
 }
+
+# What the solution is held against, and what the small head is worth in both.
+COMPARED = (
+    *(("seed", "sb3"), ("small_head", "sb3_small_head"), ("small_head", "seed"), ("sb3_small_head", "sb3")),
+    ("upright", "seed"),
+)
+
+
+class Upright(gym.Wrapper):
+    """Takes 1 from the reward of each step that ends with the robot on its back."""
+
+    def step(self, action: np.ndarray) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return observation, float(reward) - is_on_its_back(self), terminated, truncated, info
+
+
+def is_on_its_back(env: gym.Env) -> bool:
+    """Return whether the torso has turned over; its pitch counts full turns as well."""
+    robot: Any = env.unwrapped
+    return math.cos(robot.data.qpos[2]) < 0
 
 
 def train_solution(setting: Setting, seed: int, interactions: int, total: int) -> dict[str, Any]:
@@ -79,7 +109,7 @@ def train_solution(setting: Setting, seed: int, interactions: int, total: int) -
     torch.manual_seed(seed)
     np.random.seed(seed)
     summaries = solution.Summaries(ClipAction(gym.make(ENV, disable_env_checker=True)))
-    env = Normalize(summaries)
+    env = Normalize(Upright(summaries) if setting.upright else summaries)
     env.reset(seed=seed)
     model = solution.Model(env.observation_space.shape[0], env.action_space.shape[0])
     if setting.head != math.sqrt(2):
@@ -197,6 +227,7 @@ def summarize(setting: Setting, runs: list[dict[str, Any]]) -> dict[str, Any]:
         "final_by_seed": [round(value) for value in finals],
         "final_median": round(statistics.median(finals)),
         "final_mean": round(statistics.mean(finals)),
+        "final_interquartile_mean": round(float(stats.trim_mean(finals, 0.25))),
         "cpu_seconds_median": round(statistics.median(found["cpu_seconds"] for found in runs)),
         "interactions": (points[1:] * 1000).tolist(),
         "curve_mean": curves.mean(axis=0).round(1).tolist(),
@@ -209,6 +240,45 @@ def summarize(setting: Setting, runs: list[dict[str, Any]]) -> dict[str, Any]:
             name: [float(f"{np.mean([history[row][name] for history in histories]):.4g}") for row in rows] for name in WATCHED
         }
     return summary
+
+
+def compare(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return, for pairs of settings, the difference of interquartile means over seeds with its interval."""
+    return {
+        f"{one} less {other}": compare_seeds(settings[one]["final_by_seed"], settings[other]["final_by_seed"])
+        for one, other in COMPARED
+        if {one, other} <= settings.keys()
+    }
+
+
+def walk(path: Path) -> dict[str, Any]:
+    """Return how a trained policy moves, without its noise: return, share of steps on the back, distance a second."""
+    saved = torch.load(path, weights_only=False)  # what `run` has saved
+    solution = load_solution("continuous_ppo")
+    env = gym.make(ENV, disable_env_checker=True)
+    shapes: Any = env.observation_space.shape, env.action_space.shape
+    model = solution.Model(shapes[0][0], shapes[1][0])
+    model.load_state_dict(saved["model"])
+    mean, variance, clip = (saved["normalization"][name] for name in ("mean", "variance", "clip"))
+    returns, turned, speeds = [], [], []
+    for seed in range(WALKS):
+        observation, _ = env.reset(seed=seed)
+        over, rewards = False, []
+        while not over:
+            scaled = np.clip((observation - mean) / np.sqrt(variance + 1e-8), -clip, clip)
+            with torch.inference_mode():
+                action = model(torch.as_tensor(scaled, dtype=torch.float32))[0].numpy()
+            observation, reward, terminated, truncated, info = env.step(np.clip(action, -1, 1))
+            over = terminated or truncated
+            rewards.append(float(reward))
+            turned.append(is_on_its_back(env))
+            speeds.append(info["x_velocity"])
+        returns.append(sum(rewards))
+    return {
+        "return": round(statistics.mean(returns)),
+        "on_the_back": round(statistics.mean(turned), 2),
+        "speed": round(statistics.mean(speeds), 2),
+    }
 
 
 def draw(result: dict[str, Any], path: Path) -> None:
@@ -254,6 +324,9 @@ def report(work: Path, output: Path) -> None:
         paths = sorted(work.glob(f"{setting.name}-*.json"), key=lambda path: int(path.stem.rpartition("-")[2]))
         if paths:
             settings[setting.name] = summarize(setting, [json.loads(path.read_text()) for path in paths])
+            trained = [path.with_suffix(".pt") for path in paths]
+            if all(path.is_file() for path in trained):
+                settings[setting.name]["walks"] = [walk(path) for path in trained]
     path = output / "continuous_ppo_training"
     kept = json.loads(path.with_suffix(".json").read_text()) if path.with_suffix(".json").is_file() else {}
     result = {
@@ -261,16 +334,21 @@ def report(work: Path, output: Path) -> None:
         "machine": machine(),
         "speed": kept.get("speed"),
         "settings": settings,
+        "compared": compare(settings),
     }
     save(result, path.with_suffix(".json"))
     draw(result, path.with_suffix(".png"))
     for summary in settings.values():
         print(f"{summary['label']:45} {standing(summary)} {summary['final_by_seed']}")
+    print(json.dumps(result["compared"], indent=1))
 
 
 def standing(summary: dict[str, Any]) -> str:
     """Return the result of a setting in words."""
-    return f"mean {summary['final_mean']}, median {summary['final_median']} ({summary['seeds']} seeds)"
+    return (
+        f"mean {summary['final_mean']}, interquartile mean {summary['final_interquartile_mean']}, "
+        f"median {summary['final_median']} ({summary['seeds']} seeds)"
+    )
 
 
 def main() -> None:
