@@ -19,6 +19,7 @@ from grader.judge.wrong_places import explain_marked_rows, explain_position
 from grader.report.model import Cause
 from grader.sandbox.reply import SandboxFault
 
+OF_OTHER_FORM = " (Compared with the other answer that this check accepts.)"
 MOST_SECONDS = 2.0  # that the calls of a question may be charged for: they decide nothing
 
 
@@ -76,7 +77,8 @@ def _find_relation(
         # A sign or a count is found only beside the form that the submission chose; other relations are found beside any.
         told = {one for one in said if one}
         if len(told) == 1 and (relations is STRICT or None not in said):
-            return check, told.pop()
+            # The message shows the numbers of the first form.
+            return check, told.pop() + ("" if said[0] else OF_OTHER_FORM)
     return None
 
 

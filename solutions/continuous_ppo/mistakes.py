@@ -425,7 +425,7 @@ value_of_the_whole_batch = altered(
 variance_as_deviation_in_training = altered(
     "Policy.training",
     {"Normal(mean, variance.sqrt(), validate": "Normal(mean, variance, validate"},
-    hint="What does Normal take as its second argument: the variance, or the standard deviation?",
+    hint="What does this argument of the distribution take: the variance, or the standard deviation?",
     source="student code",
 )
 

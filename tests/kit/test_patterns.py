@@ -602,14 +602,16 @@ def test_what_says_most_is_asked_first(got: Callable[..., np.ndarray], said: str
 
 
 def test_a_form_that_is_accepted_too_is_compared() -> None:
-    """Catches: -1.03 times said of the other standard deviation, where the sign is wrong."""
+    """Catches: -1.03 times said of the other standard deviation, where the sign is wrong; numbers that nobody was shown."""
     right = BROAD / BROAD.std(ddof=1)
 
     def convert(answer: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {"x": answer["x"] * np.sqrt(6 / 5)}
 
     other = convert({"x": right})["x"]
-    assert ask_about(right, -other, {}, convert) == "Why does x have the opposite sign?"
+    said = "Why does x have the opposite sign?"
+    assert ask_about(right, -right, {}, convert) == said
+    assert ask_about(right, -other, {}, convert) == f"{said} (Compared with the other answer that this check accepts.)"
     assert ask_about(right, 1.3 * other, {}, convert) is None
 
 
