@@ -39,8 +39,8 @@ STAMP = (2020, 1, 1, 0, 0, 0)  # of zips that only programs unpack: fixed, so th
 README = """# {title}
 
 You need Python 3.10 to 3.13. On macOS and Linux, use `python3` instead of `python` in the commands below. Run the first
-command in this folder: it lists what is missing, and prints the commands that install it. On most computers, this is the
-second command below; it installs the small build of PyTorch, without CUDA.
+command in this folder: it lists what is missing, and prints the commands that install it. On most computers, one command
+is enough, the second one below; it installs the small build of PyTorch, without CUDA.
 
 ```
 python grade.py --check-install
@@ -71,10 +71,10 @@ python grade.py --submission PATH       # another file, a notebook, a folder or 
 
 {notebook}A question that has not passed shows its first difference: what was expected, what your function received and
 returned, your own lines of a traceback, what your code printed{hints}. All cases with their answers are in solution.json;
-tests/drivers/ shows how your functions are called, tests/visible/ what is compared. {visible:g} points are graded here,
-{hidden:g} more after you submit.
+tests/drivers/ shows how your functions are called, and tests/visible/ shows what is compared. {visible:g} points are graded
+here, {hidden:g} more after you submit.
 
-You submit {submission}, or a notebook that defines the functions, and nothing else{attachments}. Your code may not start
+Submit {submission}, or a notebook that defines the functions{attachments}; no other file is needed. Your code may not start
 processes{workers}, use the network, or touch files outside its working folder; if it hits a limit, the report says
 which.
 """
@@ -127,7 +127,7 @@ FOR_EDITORS = {
 NOTEBOOK = """\
 notebook.ipynb explains the method, and tries out each function as you write it. Open it in VS Code, or run
 `python -m pip install notebook`, then `python -m notebook`. After `%load_ext grader`, `%grade QUESTION` grades
-your latest edit, in submitted.py as you saved it or in a cell that you ran, and shows the result below the cell.
+your latest edit and shows the result below the cell. An edit counts once submitted.py is saved, or once its cell has run.
 
 """
 
@@ -273,7 +273,7 @@ def _readme(home: AssignmentFiles) -> str:
         hints=", and, for a known mistake, a question to ask yourself" if assignment.hints.visible else "",
         submission=assignment.submission,
         attachments=_but_attachments(assignment),
-        workers=" (so num_workers=0)" if imports_package(home, "torch") else "",
+        workers=" (use `num_workers=0` in a DataLoader)" if imports_package(home, "torch") else "",
         notebook=NOTEBOOK if home.notebook.is_file() else "",
         visible=assignment.total("visible"),
         hidden=assignment.total("hidden"),
@@ -293,7 +293,7 @@ def _but_attachments(assignment: Assignment) -> str:
     if not assignment.attachments:
         return ""
     most = f"at most {assignment.limits.attachment_mb} MB{' each' if len(assignment.attachments) > 1 else ''}"
-    return f" but, if you like, {' and '.join(assignment.attachments)} in the same folder ({most})"
+    return f", and, if you like, {' and '.join(assignment.attachments)} in the same folder ({most})"
 
 
 def _try_out(home: AssignmentFiles, data: bytes) -> Iterator[str]:

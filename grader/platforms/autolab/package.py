@@ -58,8 +58,8 @@ README = """\
 # {title} on Autolab
 
 1. Your Tango image needs Python 3.10 to 3.13. Run once, as root: `mkdir rl-setup && tar xf autograde.tar -C rl-setup &&
-   bash rl-setup/setup.sh`. This creates /opt/rl-grader (or the folder that GRADER_VENV names), and closes rl-setup to
-   everybody but root: it holds the hidden checks. Without a network, put a folder wheels/ next to setup.sh.
+   bash rl-setup/setup.sh`. This creates /opt/rl-grader (or the folder that GRADER_VENV names). From then on, only root
+   can read rl-setup, which holds the hidden checks. Without a network, put a folder wheels/ next to setup.sh.
 2. Create the assessment with these settings (as in its .yml):
 
 ```yaml
@@ -80,7 +80,7 @@ problems:
 
 Each problem is a question with its visible checks. The problem `hidden-checks` holds all hidden checks together; students
 see only its points. A failure of the grader itself shows as a stage "The grader" that has not passed: these points do
-not count, so regrade the submission. A missing line of scores means the same.
+not count, so regrade the submission. Do the same if the log has no line with scores at all.
 {attachments}"""
 
 
