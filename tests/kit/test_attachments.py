@@ -456,5 +456,5 @@ def test_students_read_what_else_they_may_hand_in(home: AssignmentFiles) -> None
     takes = AssignmentFiles(home.root, "policy_gradient")
     takes.assignment = home.assignment.model_copy(update={"attachments": (NAME,)})
     text = " ".join(collect_student_files(takes)["README.md"].decode().split())
-    assert f"but, if you like, {NAME} in the same folder (at most 1 MB)." in text
+    assert f"and, if you like, {NAME} in the same folder (at most 1 MB);" in text
     assert "if you like" not in collect_student_files(home)["README.md"].decode()
