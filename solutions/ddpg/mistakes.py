@@ -143,6 +143,22 @@ both_observations_in_one_array = altered(
     source="student code",
 )
 
+rewards_and_ends_in_one_array = altered(
+    "ReplayBuffer.store",
+    {"self.done_buf = np.zeros(size, dtype=np.float32)": "self.done_buf = self.rews_buf"},
+    hint="How many different arrays do `rews_buf` and `done_buf` refer to?",
+    source="student code",
+    placements={
+        "rewards written last": {
+            "self.done_buf = np.zeros(size, dtype=np.float32)": "self.done_buf = self.rews_buf",
+            "self.done_buf[self.ptr] = done": "self.rews_buf[self.ptr] = rew",
+            "self.acts_buf[self.ptr] = act\n        self.rews_buf[self.ptr] = rew": ""
+            "self.acts_buf[self.ptr] = act\n"
+            "self.done_buf[self.ptr] = done",
+        }
+    },
+)
+
 last_row_never_written = altered(
     "ReplayBuffer.store",
     {"(self.ptr + 1) % self.max_size": "(self.ptr + 1) % (self.max_size - 1)"},
@@ -399,6 +415,25 @@ theta_and_sigma_exchanged = altered(
     "OUNoise",
     {"self.theta * (self.mu - self.state) + self.sigma * shake": "self.sigma * (self.mu - self.state) + self.theta * shake"},
     hint="Which of θ and σ is the pull toward the mean, and which scales the random part?",
+)
+
+sigma_as_the_mean_of_the_random_part = altered(
+    "OUNoise",
+    {
+        "self.rng.standard_normal(len(self.mu))": "self.rng.normal(self.sigma, size=len(self.mu))",
+        "self.sigma * shake": "shake",
+    },
+    hint="Which argument of `normal` is the mean, and which is the standard deviation?",
+    source="student code",
+    placements={
+        "multiplied by it, too": {
+            "self.rng.standard_normal(len(self.mu))": "self.rng.normal(self.sigma, size=len(self.mu))",
+        },
+        "one number for all dimensions": {
+            "self.rng.standard_normal(len(self.mu))": "self.rng.normal(self.sigma)",
+            "self.sigma * shake": "shake",
+        },
+    },
 )
 
 sample_with_an_axis_more = altered(
@@ -831,6 +866,35 @@ clipped_to_the_environment = altered(
     },
     hint="To what range do you clip the action, and in which units does the agent act?",
     source="student code",
+    placements={
+        "random actions, too": {
+            "np.clip(action + self.noise.sample(), -1.0, 1.0)": "action + self.noise.sample()",
+            "self.transition = [state, action]": ""
+            "action = np.clip(action, self.env.action_space.low, self.env.action_space.high)\n"
+            "self.transition = [state, action]",
+        }
+    },
+)
+
+scaled_to_the_environment = altered(
+    "DDPGAgent.select_action",
+    {"self.transition = [state, action]": "action = action * self.env.action_space.high\nself.transition = [state, action]"},
+    hint="Who converts an action to the units of the environment: `select_action`, or the wrapper around the environment?",
+    source="student code",
+    placements={
+        "before the noise": {".cpu().numpy()": ".cpu().numpy() * self.env.action_space.high"},
+        "before the noise, and clipped to the environment": {
+            "np.clip(action + self.noise.sample(), -1.0, 1.0)": "np.clip(\n"
+            "    action * self.env.action_space.high + self.noise.sample(),\n"
+            "    self.env.action_space.low,\n"
+            "    self.env.action_space.high,\n"
+            ")"
+        },
+        "after the noise": {
+            "np.clip(action + self.noise.sample(), -1.0, 1.0)": ""
+            "np.clip(action + self.noise.sample(), -1.0, 1.0) * self.env.action_space.high"
+        },
+    },
 )
 
 action_kept_without_its_noise = altered(
@@ -1348,6 +1412,14 @@ actor_judged_in_the_next_state = altered(
     "DDPGAgent.update_model.actor",
     {"-self.critic(state, self.actor(state)).mean()": "-self.critic(next_state, self.actor(next_state)).mean()"},
     hint="Which states does the actor's loss use: s or s'?",
+    placements={
+        "in the action alone": {
+            "-self.critic(state, self.actor(state)).mean()": "-self.critic(state, self.actor(next_state)).mean()"
+        },
+        "in the value alone": {
+            "-self.critic(state, self.actor(state)).mean()": "-self.critic(next_state, self.actor(state)).mean()"
+        },
+    },
 )
 
 actor_loss_summed = altered(
@@ -1889,6 +1961,29 @@ units_of_the_actor_on_the_way_back = altered(
         "2 * (np.clip(action, -1.0, 1.0) - low) / (high - low) - 1.0"
     },
     hint="In which units is the argument of `reverse_action`, and to which range do you clip it?",
+    source="student code",
+)
+
+units_of_the_environment_on_the_way_there = altered(
+    "ActionNormalizer",
+    {
+        "np.clip(low + (action + 1.0) * (high - low) / 2, low, high)": ""
+        "low + (np.clip(action, low, high) + 1.0) * (high - low) / 2"
+    },
+    hint="In which units is the argument of `action`, and to which range do you clip it?",
+    source="student code",
+    placements={
+        "and clipped again": {
+            "np.clip(low + (action + 1.0) * (high - low) / 2, low, high)": ""
+            "np.clip(low + (np.clip(action, low, high) + 1.0) * (high - low) / 2, low, high)"
+        }
+    },
+)
+
+clipped_without_scaling = altered(
+    "ActionNormalizer",
+    {"np.clip(low + (action + 1.0) * (high - low) / 2, low, high)": "np.clip(action, low, high)"},
+    hint="If the environment's actions lie between 0 and 10, what does `action` return for -1, 0 and 1?",
     source="student code",
 )
 
