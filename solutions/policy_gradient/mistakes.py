@@ -376,6 +376,23 @@ vanilla_every_row_with_every_action = altered(
     source="student code",
 )
 
+vanilla_every_action_in_every_row = altered(
+    "get_vanilla_policy_gradient_loss",
+    {"policy(observation).gather(1, action)": "policy(observation)[:, action]"},
+    hint="What is the shape of your log-probabilities, and do some of them belong to the actions of other rows?",
+    source="student code",
+    placements={
+        "by a distribution": {
+            "policy(observation).gather(1, action)": ""
+            "torch.distributions.Categorical(logits=policy(observation)).log_prob(action)"
+        },
+        "by a distribution, with one more axis": {
+            "policy(observation).gather(1, action)": ""
+            "torch.distributions.Categorical(logits=policy(observation)).log_prob(action).unsqueeze(1)"
+        },
+    },
+)
+
 vanilla_mean_of_the_rows_with_a_return = altered(
     "get_vanilla_policy_gradient_loss",
     {"-(log_prob * return_or_advantage).mean()": "-(log_prob * return_or_advantage).sum() / (return_or_advantage != 0).sum()"},
@@ -1567,6 +1584,12 @@ ppo_ratio_of_logarithms = altered(
     {"torch.exp(log_prob - old_logits.gather(1, action))": "log_prob / old_logits.gather(1, action)"},
     hint="Is ρ a ratio of probabilities, or of their logarithms?",
     source="student code",
+    placements={
+        "for all actions": {"torch.exp(log_prob - old_logits.gather(1, action))": "policy(observation) / old_logits"},
+        "with exp": {
+            "torch.exp(log_prob - old_logits.gather(1, action))": "torch.exp(log_prob / old_logits.gather(1, action))"
+        },
+    },
 )
 
 
@@ -1676,6 +1699,13 @@ def ppo_other_default(policy, observation, old_logits, action, return_or_advanta
 @mistake("get_PPO_policy_gradient_loss", hint="What shape does your ratio have?", source="student code")
 def ppo_ratio_of_every_pair(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     ratio = torch.exp(policy(observation).gather(1, action) - old_logits.gather(1, action).squeeze(1))
+    return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
+
+
+@placement("ppo_ratio_of_every_pair", "every action in every row")
+def ppo_every_action_in_every_row(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
+    new, old = (torch.distributions.Categorical(logits=logits) for logits in (policy(observation), old_logits))
+    ratio = torch.exp(new.log_prob(action) - old.log_prob(action))
     return -torch.min(ratio * return_or_advantage, ratio.clamp(1 - ppo_clip, 1 + ppo_clip) * return_or_advantage).mean()
 
 
