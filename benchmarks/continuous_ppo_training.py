@@ -5,7 +5,7 @@
     python benchmarks/continuous_ppo_training.py report [--work DIR] [-o benchmarks/results]
 
 A setting is one of SETTINGS. A run takes five to fifteen minutes of one core and leaves SETTING-SEED.json in the work folder;
-what is there is not run again. `report` makes continuous_ppo_training.json and .png of all runs in the work folder.
+what is there is not run again. `report` adds the runs in the work folder to continuous_ppo_training.json, and draws the .png.
 
 All settings have the seed's networks (2 × 64 tanh), γ 0.99, λ 0.95, 2048 steps, 10 epochs of 32 minibatches, clip ranges of
 0.2 for ratio and value, value coefficient 0.25, gradient norm 0.5, Adam with ε 1e-5, its learning rate from 3e-4 down to 0.
@@ -215,39 +215,49 @@ def speed(rounds: int = 5, interactions: int = 5 * STEPS) -> dict[str, Any]:
     }
 
 
-def summarize(setting: Setting, runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what the runs of one setting came to, and their learning curves on common points."""
-    finals = [statistics.mean(found["returns"][-LAST:]) for found in runs]
+def measure(found: dict[str, Any]) -> dict[str, Any]:
+    """Return what a run came to, and its learning curve."""
     # All episodes of HalfCheetah have 1000 steps.
     points = np.linspace(0, INTERACTIONS // 1000, CURVE_POINTS + 1).astype(int)
-    curves = np.array([[np.mean(found["returns"][a:b]) for a, b in itertools.pairwise(points)] for found in runs])
-    summary = {
+    return {
+        "final": round(statistics.mean(found["returns"][-LAST:])),
+        "cpu_seconds": round(found["cpu_seconds"]),
+        "curve": [round(float(np.mean(found["returns"][a:b]))) for a, b in itertools.pairwise(points)],
+    }
+
+
+def summarize(setting: Setting, seeds: dict[str, Any]) -> dict[str, Any]:
+    """Return what the runs of one setting came to.
+
+    seeds: By seed, what `measure` returns, and for a policy that was saved, what `walk` returns.
+    """
+    finals = [found["final"] for found in seeds.values()]
+    times = [found["cpu_seconds"] for found in seeds.values() if "cpu_seconds" in found]
+    return {
         "label": setting.label,
-        "seeds": len(runs),
-        "final_by_seed": [round(value) for value in finals],
         "final_median": round(statistics.median(finals)),
         "final_mean": round(statistics.mean(finals)),
         "final_interquartile_mean": round(float(stats.trim_mean(finals, 0.25))),
-        "cpu_seconds_median": round(statistics.median(found["cpu_seconds"] for found in runs)),
-        "interactions": (points[1:] * 1000).tolist(),
-        "curve_mean": curves.mean(axis=0).round(1).tolist(),
-        "curves": curves.round().astype(int).tolist(),
+        "cpu_seconds_median": round(statistics.median(times)) if times else None,
+        "seeds": seeds,
     }
-    histories = [found["history"] for found in runs if "history" in found]
-    if histories:
-        rows = np.linspace(0, len(histories[0]) - 1, CURVE_POINTS).astype(int)
-        summary["watched"] = {"interactions": [histories[0][row]["interactions"] for row in rows]} | {
-            name: [float(f"{np.mean([history[row][name] for history in histories]):.4g}") for row in rows] for name in WATCHED
-        }
-    return summary
+
+
+def average_histories(histories: list[list[dict[str, Any]]]) -> dict[str, Any]:
+    """Return the quantities to watch, as means over runs, at CURVE_POINTS updates."""
+    rows = np.linspace(0, len(histories[0]) - 1, CURVE_POINTS).astype(int)
+    return {"interactions": [histories[0][row]["interactions"] for row in rows]} | {
+        name: [float(f"{np.mean([history[row][name] for history in histories]):.4g}") for row in rows] for name in WATCHED
+    }
 
 
 def compare(settings: dict[str, Any]) -> dict[str, Any]:
     """Return, for pairs of settings, the difference of interquartile means over seeds with its interval."""
+    finals = {name: [found["final"] for found in summary["seeds"].values()] for name, summary in settings.items()}
     return {
-        f"{one} less {other}": compare_seeds(settings[one]["final_by_seed"], settings[other]["final_by_seed"])
+        f"{one} less {other}": compare_seeds(finals[one], finals[other])
         for one, other in COMPARED
-        if {one, other} <= settings.keys()
+        if all(len(finals.get(name, [])) > 1 for name in (one, other))
     }
 
 
@@ -290,13 +300,11 @@ def draw(result: dict[str, Any], path: Path) -> None:
     figure = Figure(figsize=(12, 13), layout="constrained")
     grid = figure.add_gridspec(4, 4, height_ratios=(1.6, 1, 1, 1))
     axes = figure.add_subplot(grid[0, :])
+    interactions = np.linspace(0, INTERACTIONS, CURVE_POINTS + 1)[1:]
     for summary, color in zip(result["settings"].values(), CURVE_COLORS, strict=False):
-        for curve in summary["curves"]:
-            axes.plot(summary["interactions"], curve, color=color, lw=0.7, alpha=0.45)
-        axes.plot(
-            summary["interactions"], summary["curve_mean"], color=color, lw=2.5,
-            label=f"{summary['label']}: {standing(summary)}",
-        )  # fmt: skip
+        curves = np.array([found["curve"] for found in summary["seeds"].values()])
+        axes.plot(interactions, curves.T, color=color, lw=0.7, alpha=0.45)
+        axes.plot(interactions, curves.mean(0), color=color, lw=2.5, label=f"{summary['label']}: {standing(summary)}")
     axes.axhline(1500, color="black", lw=0.8, ls=":", label="expected by Practical RL, week 9")
     axes.set(
         xlabel="interactions",
@@ -318,28 +326,35 @@ def draw(result: dict[str, Any], path: Path) -> None:
 
 
 def report(work: Path, output: Path) -> None:
-    """Write the JSON and the plot of all runs in the work folder, and print a table."""
-    settings = {}
-    for setting in SETTINGS.values():
-        paths = sorted(work.glob(f"{setting.name}-*.json"), key=lambda path: int(path.stem.rpartition("-")[2]))
-        if paths:
-            settings[setting.name] = summarize(setting, [json.loads(path.read_text()) for path in paths])
-            trained = [path.with_suffix(".pt") for path in paths]
-            if all(path.is_file() for path in trained):
-                settings[setting.name]["walks"] = [walk(path) for path in trained]
+    """Add the runs in the work folder to the JSON, draw the plot, and print a table; other seeds stay as they are."""
     path = output / "continuous_ppo_training"
     kept = json.loads(path.with_suffix(".json").read_text()) if path.with_suffix(".json").is_file() else {}
+    settings = {}
+    for setting in SETTINGS.values():
+        before = kept.get("settings", {}).get(setting.name, {})
+        seeds, histories = before.get("seeds", {}), []
+        for file in work.glob(f"{setting.name}-*.json"):
+            found = json.loads(file.read_text())
+            seeds[file.stem.rpartition("-")[2]] = measure(found)
+            if "history" in found:
+                histories.append(found["history"])
+                seeds[file.stem.rpartition("-")[2]]["walk"] = walk(file.with_suffix(".pt"))
+        if seeds:
+            settings[setting.name] = summarize(setting, dict(sorted(seeds.items(), key=lambda item: int(item[0]))))
+            if watched := average_histories(histories) if histories else before.get("watched"):
+                settings[setting.name]["watched"] = watched
     result = {
-        "about": f"raw return on {ENV} of the last {LAST} episodes of {INTERACTIONS} interactions, by random seed",
+        "about": f"raw return on {ENV} of the last {LAST} episodes of {INTERACTIONS} interactions, by random seed; "
+        "`machine` is that of the last runs",
         "machine": machine(),
         "speed": kept.get("speed"),
-        "settings": settings,
         "compared": compare(settings),
+        "settings": settings,
     }
     save(result, path.with_suffix(".json"))
     draw(result, path.with_suffix(".png"))
     for summary in settings.values():
-        print(f"{summary['label']:45} {standing(summary)} {summary['final_by_seed']}")
+        print(f"{summary['label']:55} {standing(summary)} {[found['final'] for found in summary['seeds'].values()]}")
     print(json.dumps(result["compared"], indent=1))
 
 
@@ -347,7 +362,7 @@ def standing(summary: dict[str, Any]) -> str:
     """Return the result of a setting in words."""
     return (
         f"mean {summary['final_mean']}, interquartile mean {summary['final_interquartile_mean']}, "
-        f"median {summary['final_median']} ({summary['seeds']} seeds)"
+        f"median {summary['final_median']} ({len(summary['seeds'])} seeds)"
     )
 
 
