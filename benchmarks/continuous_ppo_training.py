@@ -281,8 +281,8 @@ def walk(path: Path) -> dict[str, Any]:
             observation, reward, terminated, truncated, info = env.step(np.clip(action, -1, 1))
             over = terminated or truncated
             rewards.append(float(reward))
-            turned.append(is_on_its_back(env))
-            speeds.append(info["x_velocity"])
+            turned.append(float(is_on_its_back(env)))
+            speeds.append(float(info["x_velocity"]))
         returns.append(sum(rewards))
     return {
         "return": round(statistics.mean(returns)),
