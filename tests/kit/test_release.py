@@ -152,7 +152,7 @@ def test_readme_is_one_screen(home: AssignmentFiles) -> None:
     lines = collect_student_files(home)["README.md"].decode().splitlines()
     assert len(lines) <= 50
     assert max(map(len, lines)) <= 110
-    assert "(so num_workers=0)" in " ".join(lines)
+    assert "(use `num_workers=0` in a DataLoader)" in " ".join(lines)
     first = next(line for line in lines if line.startswith("python"))
     assert first == "python grade.py --check-install", "it needs no package, and prints the commands for this Python"
     assert "`python3`" in " ".join(lines[: lines.index(first)]), "most Macs, Debian and Ubuntu have no `python`"
