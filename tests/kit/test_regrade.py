@@ -6,7 +6,8 @@ import csv
 import gc
 import re
 import shutil
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -227,6 +228,16 @@ def test_a_rule_that_does_not_fit_changes_nothing(graded: Graded, undone: bool) 
 # --- what is interrupted, changed or taken back ---
 
 
+@pytest.fixture
+def unblocked_signals() -> Iterator[None]:
+    """Signals are as before after the test: a command that was stopped hears no more, and programs inherit that."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ()) if hasattr(signal, "pthread_sigmask") else None
+    yield
+    if before is not None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@pytest.mark.usefixtures("unblocked_signals")
 @pytest.mark.parametrize("undone", [False, True])
 def test_the_same_command_completes_what_was_interrupted(graded: Graded, monkeypatch: pytest.MonkeyPatch, undone: bool) -> None:
     """Catches: a gradebook that stays old because the results count already."""
