@@ -112,6 +112,7 @@ def check(folder: Path, files: Iterable[str] = tuple(CHANGED)) -> dict:
     for name in files:
         path, (old, new) = folder / name, CHANGED[name]
         before = path.read_text(encoding="utf-8")
+        assert old in before, f"{name} has no {old!r} any more: choose another change"
         path.write_text(before.replace(old, new, 1), encoding="utf-8")
         try:
             found[name] = measured(["make", "check"], folder)
