@@ -335,10 +335,10 @@ def report(work: Path, output: Path) -> None:
         seeds, histories = before.get("seeds", {}), []
         for file in work.glob(f"{setting.name}-*.json"):
             found = json.loads(file.read_text())
-            seeds[file.stem.rpartition("-")[2]] = measure(found)
+            came = seeds[file.stem.rpartition("-")[2]] = measure(found)
             if "history" in found:
                 histories.append(found["history"])
-                seeds[file.stem.rpartition("-")[2]]["walk"] = walk(file.with_suffix(".pt"))
+                came["walk"] = walk(file.with_suffix(".pt"))
         if seeds:
             settings[setting.name] = summarize(setting, dict(sorted(seeds.items(), key=lambda item: int(item[0]))))
             if watched := average_histories(histories) if histories else before.get("watched"):
