@@ -1391,11 +1391,13 @@ def gradients(name: str, agent: Any, count: int) -> dict[str, Any]:
 def same_loss(found: Any, loss: float | None) -> str:
     """Return whether a number is the loss that the critic's step belongs to; where that is not known, which one it is not."""
     number = to_number(found)
+    # A mistake is recognized by this text: the last digits, which the processor decides, must not be in it.
+    said = f"{number:.3g}" if isinstance(number, float) else str(number)
     if loss is None:
-        return f"{number}, and no loss was differentiated before the critic's step"
+        return f"{said}, and no loss was differentiated before the critic's step"
     if isinstance(number, float) and np.isclose(number, loss, rtol=1e-3, atol=1e-5):
         return "the loss of the critic's step"
-    return f"{number}, the loss of the critic's step was {loss:.6g}"
+    return f"{said}, the loss of the critic's step was {loss:.3g}"
 
 
 def scalar_form(value: Any) -> str:
