@@ -81,12 +81,12 @@ class Terminal:
             preexec_fn=hear_ctrl_c,
         )
         os.close(slave)
-        self.screen = ""
+        self.screen, self.read = "", 0  # all that was printed, and how much of it `until` has returned
 
     def until(self, text: str, seconds: float = PATIENCE) -> str:
-        """Return what is printed from now on until this text comes; fails if it does not."""
-        began, end = len(self.screen), time.monotonic() + seconds
-        while text not in self.screen[began:]:
+        """Return what follows the text that came last, up to the end of this one; fails if it does not come."""
+        end = time.monotonic() + seconds
+        while (place := self.screen.find(text, self.read)) < 0:
             assert time.monotonic() < end, f"{text!r} did not come:\n{self.screen}"
             if select.select([self.master], [], [], 0.2)[0]:
                 try:
@@ -95,7 +95,8 @@ class Terminal:
                     data = b""
                 assert data, f"it ended without {text!r}:\n{self.screen}"
                 self.screen += data.decode("utf-8", "replace")
-        return self.screen[began:]
+        began, self.read = self.read, place + len(text)
+        return self.screen[began : self.read]
 
     def send(self, keys: str) -> None:
         os.write(self.master, f"{keys}\n".encode())
