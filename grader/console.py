@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,6 +131,11 @@ def shorten(path: Path) -> str:
         with contextlib.suppress(ValueError, OSError):
             return str(full.relative_to(Path.cwd().resolve()))
     return str(path)
+
+
+def name_some(names: Sequence[str]) -> str:
+    """Return the first five names, and how many more there are."""
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def quote(path: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 
 from grader.assignment import UsageError
+from grader.console import name_some
 from grader.course import rescore
 from grader.course.classpage import STUDENTS
 from grader.course.gradebook import Row, render_csv
@@ -69,13 +70,9 @@ def write_mailing(folder: ResultsFolder, output: Path) -> Iterator[str]:
         _pack(output / UPLOAD, written)
     yield f"wrote {len(written)} pages{f' and {UPLOAD} for {platform}' * bool(platform)}, and {MAIL}, to {output}"
     if waiting:
-        yield f"{len(waiting)} without a page, because they are not graded yet: {_name_some(waiting)}"
+        yield f"{len(waiting)} without a page, because they are not graded yet: {name_some(waiting)}"
     if missing:
-        yield f"{len(missing)} graded, but without a page: {_name_some(missing)}; run `course` again, which writes the pages"
-
-
-def _name_some(names: list[str]) -> str:
-    return ", ".join(names[:5]) + ", ..." * (len(names) > 5)
+        yield f"{len(missing)} graded, but without a page: {name_some(missing)}; run `course` again, which writes the pages"
 
 
 def _find_page(score: Score, entry: WorklistEntry, pages: Container[str]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader.assignment import AssignmentFiles, UsageError
+from grader.console import name_some
 from grader.course import run
 from grader.course.rescore import compute_scores
 from grader.course.results import REPLACED, Course, ResultsFolder, SubmissionResult
@@ -163,12 +164,12 @@ class Regrade:
             "new": [entry for entry in now if entry not in before],
         }
         if any(differ.values()):
-            found = "; ".join(f"{what}: {run.name_some(entries)}" for what, entries in differ.items() if entries)
+            found = "; ".join(f"{what}: {name_some(entries)}" for what, entries in differ.items() if entries)
             yield f"the export has changed since the last run of `course`; run `course` again to include this ({found})"
 
     def list_refusals(self) -> list[str]:
         """Return the reasons, after `grade`, why the new outcomes cannot count now."""
-        found = [f"the grader failed for {run.name_some(self.failed)}, which had a result"] if self.failed else []
+        found = [f"the grader failed for {name_some(self.failed)}, which had a result"] if self.failed else []
         try:
             compute_scores(self.folder, course=self.course)
         except UsageError as error:
@@ -225,7 +226,7 @@ class Regrade:
         yield from (f"{name}: {moves}" for name, moves in by_check.items())
         yield from lines
         if self.pending:
-            yield f"{len(self.pending)} not graded yet: {run.name_some(self.pending)}; the next run of `course` grades them"
+            yield f"{len(self.pending)} not graded yet: {name_some(self.pending)}; the next run of `course` grades them"
         if self.again:
             yield from summarize_moves(len(self.again), whole)
         else:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Literal
 
 from grader import fingerprints, machine
 from grader.assignment import AssignmentFiles, UsageError
+from grader.console import name_some
 from grader.course import contents, resubmission, stopping
 from grader.course.behavior import record_behavior
 from grader.course.copies import copy_result, find_copies
@@ -265,11 +266,6 @@ def _explain_changed_checks(changed: Sequence[str], folder: Path) -> str:
         f"Run `regrade {folder}` to see whose points change, then `regrade {folder} --apply`, and then `course` again; "
         "or add --afresh to grade every submission again"
     )
-
-
-def name_some(names: Sequence[str]) -> str:
-    """Return the first five names, and how many more there are."""
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def take_over_results(course: Course, before: Course, results: ResultsFolder) -> None:

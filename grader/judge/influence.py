@@ -150,6 +150,7 @@ class _Compared:
 
     @classmethod
     def of(cls, expected: np.ndarray, got: np.ndarray, weak: float, by_number: bool) -> _Compared:
+        """Compare the solution's influences with the submission's, number by number or all numbers of the output as one."""
         aside = np.zeros(expected.shape[1])
         if not by_number:
             expected, got, aside = _as_one(expected, got)

@@ -534,6 +534,8 @@ def main() -> None:
     for name in [options.target] if options.target else TARGETS:
         count, seconds = fuzz(name, options.seconds, options.seed, options.folder)
         print(f"{name}: {count:,} inputs in {seconds:.0f} s", flush=True)
+        if not count:
+            sys.exit(f"{name}: it takes longer to start: give it more than --seconds {options.seconds:g}")
     found = sorted(options.folder.glob("*.txt")) if options.folder.is_dir() else []
     print(f"{len(found)} findings in {options.folder}" if found else "nothing found")
     sys.exit(1 if found else 0)

@@ -558,8 +558,10 @@ def test_what_the_check_did_not_find_wrong_is_not_asked_about() -> None:
     case = Case("path", "driver", "gae", inputs, answer(inputs["rewards"]), {"rewards": 1}, influences)
     question = Question(id="gae", title="t", function="gae", task="t", points=QuestionPoints(visible=1, hidden=0))
 
-    def find(expected: object, got: object, wrong: Mapping[str, float]) -> tuple[str, str] | None:
-        evidence = WrongAnswerEvidence("path", expected, got, None, Tolerance(1e-5, 1e-5))
+    def find(
+        expected: object, got: object, wrong: Mapping[str, float], also: Callable[[Any], Any] | None = None
+    ) -> tuple[str, str] | None:
+        evidence = WrongAnswerEvidence("path", expected, got, also, Tolerance(1e-5, 1e-5))
         failure = CheckFailed(Outcome.FAILED, "wrong", evidence=evidence)
         shared = SimpleNamespace(
             sandbox=SimpleNamespace(call=lambda driver, given, *rest: Reply("ok", answer(given["rewards"], wrong))),
@@ -580,6 +582,10 @@ def test_what_the_check_did_not_find_wrong_is_not_asked_about() -> None:
     assert said("targets", "advantages", targets=1.0000001, advantages=1.3) == said("advantages", advantages=1.3)
     assert said("advantages", highest=0.5) == "Why is advantages never above 0.5?"  # not: does it not depend on rewards[4]
     assert find({"changed": []}, {"changed": ["rewards"]}, wrong) is None  # what was changed may have changed the answer
+
+    # The check accepts targets of thrice the size as well: by how much a reward moves them says nothing.
+    found = find(case.answer, answer(inputs["rewards"], wrong), wrong, lambda given: given | {"targets": 3 * given["targets"]})
+    assert found == ("test_path", "Why does rewards move advantages 1.3 times as strongly as it should, everywhere?")
 
 
 @pytest.mark.parametrize(
