@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import ctypes
 import functools
 import hashlib
 import importlib.metadata
@@ -61,7 +62,24 @@ OF_ALL_TESTS = (
     "tests/kit/watching.py",
     "grader/proof/reply_cache.py",
 )
-LIBRARIES = ("torch", "numpy", "gymnasium", "matplotlib", "mujoco", "ale_py", "nbclient", "ipykernel", "safetensors")
+LIBRARIES = (
+    "torch",
+    "numpy",
+    "scipy",
+    "gymnasium",
+    "matplotlib",
+    "mujoco",
+    "ale_py",
+    "nbclient",
+    "nbformat",
+    "ipykernel",
+    "safetensors",
+    "stable_baselines3",
+    "jinja2",
+    "pydantic",
+    "pytest",
+    "rich",
+)
 GRADING = (
     "assignments/{name}/assignment.toml",
     "assignments/{name}/*.py",
@@ -140,9 +158,19 @@ def describe_libraries() -> str:
     return _digest(json.dumps([sys.version_info[:2], platform.system(), platform.machine(), libraries, variables]).encode())
 
 
+@functools.cache
 def describe_kernel() -> str:
-    """Return what decides about isolation: the kernel, and whether this is root."""
-    return f"{platform.system()} {platform.release()} {platform.version()} root {hasattr(os, 'geteuid') and os.geteuid() == 0}"
+    """Return what decides about isolation: the kernel's version, what it offers, and the rights of this process.
+
+    Builds of one version isolate alike, so that the rest of its name does not count.
+    """
+    version = ".".join(platform.release().split(".")[:2])
+    landlock = ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), ctypes.c_uint(1)) if sys.platform == "linux" else 0
+    namespaces = Path("/proc/sys/user/max_user_namespaces")
+    status = Path("/proc/self/status")
+    rights = re.findall(r"^(?:Cap|NoNewPrivs|Seccomp:).*$", status.read_text() if status.is_file() else "", re.MULTILINE)
+    offers = [f"landlock {landlock}", f"namespaces {namespaces.is_file() and namespaces.read_text().strip() != '0'}"]
+    return _digest(json.dumps([platform.system(), version, *offers, *rights]).encode())
 
 
 class Snapshot:

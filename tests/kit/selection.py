@@ -20,7 +20,7 @@ import random
 import subprocess
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
@@ -47,7 +47,7 @@ NOTHING: dict[str, dict[str, Any]] = {"passed": {}, "inputs": {}, "commits": {}}
 RECORDED = "tests/proof/tests.jsonl"
 RECORDED_KEY = 16  # characters
 ONE_IN = 20  # of the passes that are recorded in the repository, so many are tried all the same, and at least one
-PASSES = 3  # of a test that are kept: who takes a change back, or changes branches, comes back to one
+PASSES = 6  # of a test that are kept: who takes changes back, or changes branches, comes back to one
 
 
 class Group(NamedTuple):
@@ -293,7 +293,7 @@ class Selection:
         proven, recorded = _read_recorded(self.config.rootpath / RECORDED)
         self.choice = Choice(chosen={}, left_out={}, reasons={}, commits={}, recorded=0, drawn=[], proven=proven)
         known = self._find_known(items, recorded)
-        drawn = _draw(known, self.lot)
+        drawn = _draw({item.nodeid: _find_setting(item) for item in items if item.nodeid in known}, self.lot)
         kept, left_out = [], []
         for item in items:
             before = [(key, records["inputs"].get(key, {})) for key in records["passed"].get(item.nodeid, [])]
@@ -462,11 +462,26 @@ def _draw_lot(record: Path, kept: Path) -> int:
     return int(before["lot"])
 
 
-def _draw(tests: set[str], lot: int) -> set[str]:
-    """Return one test in twenty, and at least one. Whether a test is drawn does not depend on the others, which may change."""
-    numbers = {test: int(hashlib.sha256(f"{lot} {test}".encode()).hexdigest(), 16) for test in tests}
+def _find_setting(item: pytest.Function) -> str:
+    """Return what a test needs set up that serves its neighbors as well; its own id if there is nothing.
+
+    That is a fixture of its module with a parameter: it does the same work for one of its tests as for all of them.
+    """
+    fixtures = item._fixtureinfo.name2fixturedefs
+    names = [name for name in item.fixturenames if name in fixtures and fixtures[name][-1].scope == "module"]
+    given = item.callspec.indices if hasattr(item, "callspec") else {}
+    shared = {name: given[name] for name in names if name in given}
+    return f"{item.nodeid.partition('::')[0]} {shared}" if shared else item.nodeid
+
+
+def _draw(settings: Mapping[str, str], lot: int) -> set[str]:
+    """Return one test in twenty, and at least one; those with the same setting together.
+
+    Whether a test is drawn does not depend on the others, which may change.
+    """
+    numbers = {test: int(hashlib.sha256(f"{lot} {setting}".encode()).hexdigest(), 16) for test, setting in settings.items()}
     drawn = {test for test, number in numbers.items() if number % ONE_IN == 0}
-    return drawn or set(sorted(tests, key=numbers.__getitem__)[:1])
+    return drawn or set(sorted(settings, key=numbers.__getitem__)[:1])
 
 
 def _make_key(inputs: Inputs) -> str:

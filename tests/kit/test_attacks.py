@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,42 +29,43 @@ pytestmark = [pytest.mark.attack, pytest.mark.slow(150), pytest.mark.recorded(ke
 OWN_SERVERS = True
 INPUTS = ("tests/kit/attacks/**", "SECURITY.md", "benchmarks/results/isolation.json")
 
-AT_A_TIME = 2  # what honest submissions may take is a matter of the clock
 OURS = [situation for situation in SITUATIONS if os.geteuid() == 0 or situation in ("user", "basic")]
 
 
 @pytest.fixture(scope="module")
-def seen(built_toy: Path, request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
-    """What was seen of all attacks, by situation; "everywhere" is root's, with the attack in place of every function.
-
-    Only situations that a chosen test asks about: all of them take minutes.
-    """
+def attacked_toy(built_toy: Path) -> Iterator[Path]:
+    """The toy, in a folder that every user can read."""
     home = Path(find_working_folder(), f"grader-attacks-{os.getpid()}")
     home.mkdir(mode=0o755)
     home.chmod(0o755)
-    shutil.copytree(built_toy, home / "toy")
-
-    def attack(run: str) -> dict[str, Any]:
-        work = home / run
-        work.mkdir()
-        if run == "user" and os.geteuid() == 0:
-            os.chown(work, USER, USER)
-        situation = OURS[0] if run == "everywhere" else run
-        more = ["--everywhere"] if run == "everywhere" else []
-        arguments = ["-m", "tests.kit.attacks.run", str(home / "toy"), str(work), str(work / "seen.json"), *more]
-        command = [sys.executable, "-m", "tests.kit.attacks.situations", situation, *arguments]
-        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900)
-        assert done.returncode == 0, f"{run}: {done.stdout[-3000:]}"
-        return json.loads((work / "seen.json").read_text())
-
-    here = [item for item in request.session.items if isinstance(item, pytest.Function) and item.path == request.path]
-    asked = {item.callspec.params.get("run") for item in here if hasattr(item, "callspec")}
-    runs = [run for run in (*OURS, "everywhere") if run in asked]
     try:
-        with ThreadPoolExecutor(AT_A_TIME) as pool:
-            return dict(zip(runs, pool.map(attack, runs), strict=True))
+        yield Path(shutil.copytree(built_toy, home / "toy"))
     finally:
         shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture(scope="module", params=[*OURS, "everywhere"])
+def run(request: pytest.FixtureRequest) -> str:
+    """The situation of the attacks; "everywhere" is root's, with the attack in place of every function."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture(scope="module")
+def seen(attacked_toy: Path, run: str) -> dict[str, Any]:
+    """What was seen of all attacks."""
+    work = attacked_toy.with_name(run)
+    work.mkdir()
+    if run == "user" and os.geteuid() == 0:
+        os.chown(work, USER, USER)
+    situation = OURS[0] if run == "everywhere" else run
+    more = ["--everywhere"] if run == "everywhere" else []
+    arguments = ["-m", "tests.kit.attacks.run", str(attacked_toy), str(work), str(work / "seen.json"), *more]
+    command = [sys.executable, "-m", "tests.kit.attacks.situations", situation, *arguments]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900)
+    assert done.returncode == 0, done.stdout[-3000:]
+    found: dict[str, Any] = json.loads((work / "seen.json").read_text())
+    return found
 
 
 def test_there_are_attacks_of_every_kind() -> None:
@@ -75,28 +76,25 @@ def test_there_are_attacks_of_every_kind() -> None:
     assert sum(attack.honest for attack in attacks) >= 8
 
 
-@pytest.mark.parametrize("run", [*OURS, "everywhere"])
-def test_attacks_are_contained(seen: dict[str, dict[str, Any]], run: str) -> None:
+def test_attacks_are_contained(seen: dict[str, Any]) -> None:
     """Checks of the attacked function fail with the right outcome, the others keep their points, and nothing else happens."""
-    isolation, attacks = seen[run]["isolation"], seen[run]["attacks"]
+    isolation, attacks = seen["isolation"], seen["attacks"]
     if isolation["open"]:
         pytest.skip(f"isolation is {isolation['level']} here, a submission could {', '.join(isolation['open'])}")
     faults = {name: found["why"] for name, found in attacks.items() if found["run"] and not found["contained"]}
     assert faults == {}
-    assert seen[run]["left at the end"] == []
+    assert seen["left at the end"] == []
 
 
-@pytest.mark.parametrize("run", [*OURS, "everywhere"])
-def test_no_attack_earns_a_point_at_any_level(seen: dict[str, dict[str, Any]], run: str) -> None:
+def test_no_attack_earns_a_point_at_any_level(seen: dict[str, Any]) -> None:
     """Whatever a level cannot prevent: the score is what the honest part of the file earns."""
-    for name, found in seen[run]["attacks"].items():
+    for name, found in seen["attacks"].items():
         assert not [why for why in found.get("why", ()) if "the honest part earns" in why], name
 
 
-@pytest.mark.parametrize("run", [*OURS, "everywhere"])
-def test_levels_are_what_the_situations_allow(seen: dict[str, dict[str, Any]], run: str) -> None:
+def test_levels_are_what_the_situations_allow(seen: dict[str, Any], run: str) -> None:
     """`full` takes a user of its own for each call, and is not claimed without one."""
-    isolation = seen[run]["isolation"]
+    isolation = seen["isolation"]
     own = "own user" in isolation["layers"]
     assert isolation["level"] == ("basic" if run == "basic" else "full" if own and not isolation["open"] else "process")
     assert own == (run in ("root", "container", "everywhere") and os.geteuid() == 0)

@@ -6,6 +6,7 @@ import ast
 import functools
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -267,6 +268,35 @@ def test_a_checkout_draws_once_for_each_record(project: Project) -> None:
     assert len(lots) == 3
 
 
+TOGETHER = """\
+import pytest
+
+pytestmark = pytest.mark.recorded
+
+@pytest.fixture(scope="module", params=range(60))
+def slow_setting(request):
+    return request.param
+
+def test_first(slow_setting):
+    assert slow_setting < 60
+
+def test_second(slow_setting):
+    assert slow_setting < 60
+"""
+
+
+def test_tests_that_share_a_slow_fixture_are_drawn_together(project: Project) -> None:
+    """Catches: a sample of one test in twenty that sets up nearly all that is slow."""
+    (project.root / "tests/proof").mkdir()
+    project.write("tests/kit/test_slow.py", TOGETHER)
+    project.run("--record")
+    forget(project)
+    drawn = {test for test in project.run("--changed")[1] if "[" in test and test.startswith(("test_first", "test_second"))}
+    first = {test.partition("[")[2] for test in drawn if test.startswith("test_first")}
+    assert first == {test.partition("[")[2] for test in drawn if test.startswith("test_second")}
+    assert 0 < len(first) < 20
+
+
 def test_a_change_that_a_recorded_test_reads_runs_it(project: Project) -> None:
     """Catches: a record that speaks for other inputs."""
     (project.root / "tests/proof").mkdir()
@@ -277,12 +307,22 @@ def test_a_change_that_a_recorded_test_reads_runs_it(project: Project) -> None:
     assert len(project.run("--changed")[1]) == 34
 
 
-@pytest.mark.parametrize(("mark", "all_run"), [("recorded(kernel=True)", True), ("recorded", False)])
-def test_what_depends_on_the_kernel_is_run_with_another_one(project: Project, mark: str, all_run: bool) -> None:
-    """Catches: a test of the isolation that is believed on a machine whose kernel isolates less."""
+VERSION = ".".join(platform.release().split(".")[:2])
+
+
+@pytest.mark.parametrize(
+    ("mark", "release", "all_run"),
+    [
+        ("recorded(kernel=True)", "1.0", True),
+        ("recorded(kernel=True)", f"{VERSION}.987-of-another-cloud", False),
+        ("recorded", "1.0", False),
+    ],
+)
+def test_what_depends_on_the_kernel_is_run_with_another_one(project: Project, mark: str, release: str, all_run: bool) -> None:
+    """Catches: a test of the isolation that is believed on a machine whose kernel isolates less, or runs for each build."""
     (project.root / "tests/proof").mkdir()
     project.write("tests/kit/test_slow.py", SLOW.replace("recorded", mark))
-    project.write("other_kernel.py", "import platform\nplatform.release = lambda: '1.0'")
+    project.write("other_kernel.py", f"import platform\nplatform.release = lambda: {release!r}")
     project.run("--record")
     forget(project)
     outcomes = project.run("--changed", "-p", "other_kernel")[1]
