@@ -59,6 +59,13 @@ length_is_the_pointer = altered(
     source="student code",
 )
 
+length_is_the_number_of_rows = altered(
+    "ReplayBuffer.store",
+    {"return self.size": "return self.max_size"},
+    hint="What does `len` return for a buffer of 100 rows in which 3 transitions are stored?",
+    source="student code",
+)
+
 observations_exchanged = altered(
     "ReplayBuffer.store",
     {
@@ -259,6 +266,14 @@ each_array_its_own_rows = altered(
         "self.next_obs_buf[rows]": "self.next_obs_buf[self.rng.choice(self.size, self.batch_size, replace=False)]",
     },
     hint="Does the reward in row 3 of your batch belong to the action in row 3?",
+    placements={
+        "each of the five": {
+            "self.rews_buf[rows]": "self.rews_buf[self.rng.choice(self.size, self.batch_size, replace=False)]",
+            "self.next_obs_buf[rows]": "self.next_obs_buf[self.rng.choice(self.size, self.batch_size, replace=False)]",
+            "self.acts_buf[rows]": "self.acts_buf[self.rng.choice(self.size, self.batch_size, replace=False)]",
+            "self.done_buf[rows]": "self.done_buf[self.rng.choice(self.size, self.batch_size, replace=False)]",
+        }
+    },
 )
 
 rewards_normalized_in_the_batch = altered(
@@ -547,6 +562,16 @@ actor_with_a_bound_of_its_own = altered(
     source="student code",
 )
 
+every_layer_of_the_actor_begins_small = altered(
+    "Actor",
+    {
+        "nn.init.uniform_(self.out.weight, -init_w, init_w)\n        nn.init.uniform_(self.out.bias, -init_w, init_w)": ""
+        "for weights in self.parameters():\n    nn.init.uniform_(weights, -init_w, init_w)"
+    },
+    hint="Which layers are drawn from [-init_w, init_w]: the last one, or all of them?",
+    source="student code",
+)
+
 actor_bias_forgotten = altered(
     "Actor",
     {"nn.init.uniform_(self.out.bias, -init_w, init_w)": "pass"},
@@ -614,6 +639,16 @@ critic_begins_as_torch_does = altered(
         "        nn.init.uniform_(self.out.bias, -init_w, init_w)\n": "",
     },
     hint="How large are the first values of your critic, and what is `init_w` for?",
+)
+
+every_layer_of_the_critic_begins_small = altered(
+    "Critic",
+    {
+        "nn.init.uniform_(self.out.weight, -init_w, init_w)\n        nn.init.uniform_(self.out.bias, -init_w, init_w)": ""
+        "for weights in self.parameters():\n    nn.init.uniform_(weights, -init_w, init_w)"
+    },
+    hint="Which layers are drawn from [-init_w, init_w]: the last one, or all of them?",
+    source="student code",
 )
 
 critic_bias_as_torch_does = altered(
@@ -1749,6 +1784,16 @@ first_state_of_an_episode_lost = altered(
     source="student code",
 )
 
+steps_numbered_on = altered(
+    "DDPGAgent.train",
+    {
+        "for self.total_step in range(1, num_frames + 1):\n            action": ""
+        "while self.total_step < num_frames:\n    self.total_step += 1\n    action"
+    },
+    hint="If `train` is called a second time, how many steps does it train, and from which number does it count?",
+    source="student code",
+)
+
 steps_not_numbered = altered(
     "DDPGAgent.train",
     {
@@ -1978,6 +2023,20 @@ units_of_the_environment_on_the_way_there = altered(
             "np.clip(low + (np.clip(action, low, high) + 1.0) * (high - low) / 2, low, high)"
         }
     },
+)
+
+middle_subtracted_from_the_quotient = altered(
+    "ActionNormalizer",
+    {"2 * (action - low) / (high - low) - 1.0": "action / ((high - low) / 2) - (high + low) / 2"},
+    hint="On the way back, do you subtract the middle of the range before you divide, or after?",
+    source="student code",
+)
+
+zero_for_the_lowest_action = altered(
+    "ActionNormalizer",
+    {"2 * (action - low) / (high - low) - 1.0, -1.0, 1.0": "(action - low) / (high - low), 0.0, 1.0"},
+    hint="Which number should `reverse_action` return for the lowest action of the environment?",
+    source="student code",
 )
 
 clipped_without_scaling = altered(

@@ -454,6 +454,12 @@ def train_rounds_up(rng):
 
 
 @case("train", question="train_policy_gradient.without_critic")
+def train_without_values(rng):
+    """A `get_advantages` is given, but no value network that it could be called with."""
+    return training(rng, [3, 2], rollouts=2, rollouts_before_training=2, minibatch_size=5) | dict(gives_advantages=True)
+
+
+@case("train", question="train_policy_gradient.without_critic")
 def train_scheduled(rng):
     inputs = training(rng, [3, 5, 4, 4], rollouts=4, rollouts_before_training=2, training_epochs_per_rollout=2)
     return inputs | dict(minibatch_size=3, scheduler=True, ppo_clip=0.15)

@@ -1082,6 +1082,13 @@ one_rollout_a_collection = altered(
     hint="How many rollouts does each collection have?",
 )
 
+advantages_without_a_value_network = altered(
+    "train_policy_gradient.without_critic",
+    {"if value_net is not None:\n            return_or_advantage": "if get_advantages is not None:\n    return_or_advantage"},
+    hint="If `value_net` is None, on what is the policy trained, and by which argument do you decide that?",
+    source="student code",
+)
+
 new_rollouts_every_epoch = altered(
     "train_policy_gradient.without_critic",
     {

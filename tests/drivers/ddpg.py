@@ -1557,20 +1557,28 @@ def training(
     resets = set(agent.noise.resets)
     if not set(ended) <= resets:  # then it may happen in the agent's own methods
         resets |= own_noise_resets(submitted, env, batch_size, initial_random_steps, num_frames)
-    return {
+    facts = {
         "total_step when an action is selected": [one[0] for one in asked],
         "is_test when an action is selected": sorted({one[1] for one in asked}),
         "states in which actions are selected": [one[2] for one in asked],
         "actions that the environment is given": [float(np.ravel(action)[0]) for action in env.actions],
         "steps of the environment before each reset": [place for place, _ in env.resets],
-        "updates, by the steps before": updated,
-        "plots": plots,
+        "updates, by the steps before": list(updated),
+        "plots": list(plots),
         "forms of what is plotted": sorted(given_forms),
         "total_step is": scalar_form(agent.total_step),
         "the noise is reset between two episodes": all(place in resets for place in ended),
         "the noise is reset within an episode": sorted(resets - {0, num_frames} - set(ended)),
         "resets between episodes are given a seed": any(seed is not None for _, seed in env.resets[1:]),
     }
+    before = len(env.actions)
+    try:
+        with quietly():
+            agent.train(1)
+        facts["steps of a second training, for one frame"] = len(env.actions) - before
+    except Exception as error:  # what the first training did is judged all the same
+        facts["steps of a second training, for one frame"] = type(error).__name__
+    return facts
 
 
 def own_noise_resets(

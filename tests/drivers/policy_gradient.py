@@ -453,10 +453,13 @@ def train(submitted, value_rows: np.ndarray | None = None, **recorded: Any) -> d
     return facts
 
 
-def recorded_training(submitted, scheduler: bool = False, value_rows: np.ndarray | None = None, **given: Any) -> dict:
+def recorded_training(
+    submitted, scheduler: bool = False, value_rows: np.ndarray | None = None, gives_advantages: bool = False, **given: Any
+) -> dict:
     """Return what one training does with recorded episodes, networks and losses.
 
     Args:
+        gives_advantages: Whether it is given `get_advantages` without a value network as well.
         given: The arrays and lengths of `Recording`, and arguments of `train_policy_gradient`. Those
             that are missing have their defaults.
 
@@ -471,9 +474,10 @@ def recorded_training(submitted, scheduler: bool = False, value_rows: np.ndarray
     before = {name: net.rows.detach().clone() for name, net in optimizer.networks.items()}
     if lr_sched:
         given["lr_sched"] = lr_sched
+    if value_rows is not None or gives_advantages:
+        given["get_advantages"] = recording.get_advantages
     if value_rows is not None:
         given["value_net"] = recording.value_net
-        given["get_advantages"] = recording.get_advantages
         given["get_value_net_loss"] = recording.critic_loss
     with fake_names(submitted, recording.fakes()):
         result = submitted.train_policy_gradient(

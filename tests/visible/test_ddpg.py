@@ -383,7 +383,7 @@ def test_targets_in_place(student):
 
 @points(1, question="DDPGAgent.train")
 def test_states_in_order(student):
-    """Steps are numbered from 1; each action is selected in the state that the last step or reset returned."""
+    """Each training numbers its steps from 1; each action is selected in the state that the last step or reset returned."""
     names = (
         "total_step when an action is selected",
         "is_test when an action is selected",
@@ -391,6 +391,7 @@ def test_states_in_order(student):
         "actions that the environment is given",
     )
     student.expect("training_of_four_episodes", only(*names))
+    student.expect("training_of_four_episodes", only("steps of a second training, for one frame"))
 
 
 @points(1, question="DDPGAgent.train")

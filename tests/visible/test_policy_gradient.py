@@ -214,9 +214,10 @@ def test_policy_follows_its_loss(student):
 
 @points(1, question="train_policy_gradient.without_critic")
 def test_whole_collections(student):
-    """Rollouts are rounded up to whole collections, and the policy is trained on their returns."""
+    """Rollouts are rounded up to whole collections; without a value network, the policy is trained on their returns."""
     student.expect("train_rounds_up", collected)
     student.expect("train_rounds_up", what_the_loss_gets("return_or_advantage", KINDS))
+    student.expect("train_without_values", what_the_loss_gets("return_or_advantage", KINDS))
 
 
 @points(1, question="train_policy_gradient.without_critic")
