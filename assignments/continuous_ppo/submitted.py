@@ -88,8 +88,8 @@ class Model(nn.Module):
 
     Each network is Linear(64), tanh, Linear(64), tanh, Linear. Make all weight matrices orthogonal
     with gain √2 (`nn.init.orthogonal_`), and all biases zero. The policy's covariance is diagonal
-    and the same in every state: one learned vector of A numbers, zero at first. Its exponential is
-    the *variance*, not the standard deviation.
+    and the same in every state. The logarithm of its diagonal is one learned vector of A numbers,
+    zero at first. The exponential of this vector is the *variance*, not the standard deviation.
     """
 
     def __init__(self, obs_dim: int, act_dim: int) -> None:
@@ -256,7 +256,7 @@ class TrajectorySampler:
 
 
 class NormalizeAdvantages:
-    """Gives the advantages of a minibatch mean 0 and variance 1, in place."""
+    """Normalizes the advantages of a minibatch to mean 0 and variance 1, in its dictionary."""
 
     def __call__(self, trajectory: dict) -> None:
         advantages = trajectory["advantages"]

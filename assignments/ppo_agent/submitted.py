@@ -4,8 +4,9 @@ Fill in every place marked YOUR CODE HERE. Work from top to bottom and run `pyth
 often as you like. Keep names, arguments and return values; you may add helper functions and
 imports.
 
-Notation: T is the number of steps of an episode, B the number of rows of a batch, n the number of
-action dimensions, w the number of observations in a state (its window), V(s) the critic.
+Notation: T is the number of steps (of one episode, or of all episodes in a call), B the number of
+rows of a batch, n the number of action dimensions, w the number of observations in a state (its
+window), V(s) the critic.
 
 This assignment follows a notebook of drafts for a PPO agent in *keras-rl* (November 2017), called
 "the keras-rl drafts" below. The agents of this library have a `forward` and a `backward` method. The
@@ -103,7 +104,9 @@ def test_advantages(estimator: Callable[..., np.ndarray] = GeneralizedAdvantageE
 
 
 class IndependentGaussianProcess:
-    """A normal distribution over actions whose n dimensions are independent.
+    """A normal distribution over actions with n independent dimensions.
+
+    keras-rl calls what generates actions a process; this is not a Gaussian process.
 
     Args:
         n: The number of dimensions.
@@ -144,7 +147,7 @@ class IndependentGaussianProcess:
         )
 
     def entropy(self, x: tuple[Tensor, Tensor]) -> Tensor:
-        """Return the entropy, float32 `[B, 1]`, with a gradient: the mean of minus the log-density.
+        """Return the entropy (the mean of minus the log-density), float32 `[B, 1]`, with a gradient.
 
         Args:
             x: (mu, log_sigma), both float32 `[B, n]`.
@@ -317,7 +320,7 @@ class PPOAgent:
         gamma, lamb, episodes_per_update, epochs, batch_size, clip, entropy_coef: As given.
         actor, critic: The networks.
         process: IndependentGaussianProcess.
-        optimizer: Adam, of both networks.
+        optimizer: Adam, for the parameters of both networks.
         memories: One EpisodeMemory for each environment.
         recent: What `forward` stores for `backward`: (observations, states, actions, log_probs), an
             array and three tensors with one row for each environment.

@@ -27,10 +27,11 @@
 # >   `grade.py` says whether it is right.
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
 # >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
-# >   defines the function, or the whole class of a method, is run, and then its own definition is
-# >   graded (it also needs the imports of `submitted.py`). The latest edit counts: when you change
-# >   the definition in `submitted.py` and save it, `%grade` grades the file again, until you run the
-# >   cell again. `del NAME` drops the cell's definition, and `%grade QUESTION --file` grades the file.
+# >   defines the function (for a method, its whole class) is run, and then the definition in the
+# >   cell is graded (it also needs the imports of `submitted.py`). The version you edited
+# >   last is graded: when you change the definition in `submitted.py` and save it, `%grade` grades
+# >   the file instead, until you run the cell again. `del NAME` drops the cell's definition, and
+# >   `%grade QUESTION --file` grades the file.
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
 # > - You may also define everything in a notebook and submit that notebook.
@@ -79,7 +80,7 @@ CHEETAH = 1_000_000 if LONG else 100_000
 POINT_SEEDS, POINT = 3, 14_400
 PROBE = 3200
 
-if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few seconds per training
+if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few seconds per run
     CHEETAH = 20_000
     POINT_SEEDS, POINT = 1, 7680
 
@@ -91,7 +92,7 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 #
 # $$\nabla_\theta J = E\left[\nabla_\theta \log \pi_\theta(a_t \mid s_t)\, A_t\right]$$
 #
-# The expectation is over steps that $\pi_\theta$ itself played. After one update, the data come
+# The expectation is over steps sampled with $\pi_\theta$ itself. After one update, the data come
 # from an older policy: they are **off-policy**, and the formula no longer holds for them. So every
 # optimizer step would need a new batch of simulated steps (2,048 here). That is expensive.
 #
@@ -281,7 +282,7 @@ for name, unit in (("euros", 1), ("cents", 100)):
             env.reset()
     mean, std = np.mean(rewards[-200:]), env.return_moments.variance**0.5
     print(
-        f"paid in {name}: mean reward {mean:.3f} divided by the standard deviation, "
+        f"paid in {name}: the mean reward is {mean:.3f} when divided by the standard deviation, "
         f"{mean / std:.4f} by the variance"
     )
 
@@ -327,7 +328,7 @@ print(
     *(list(tensor.shape) for tensor in (mean, variance, value)),
     "expected [5, 6] [6] [5, 1]",
 )
-print("variance          found", variance.tolist(), "expected six times 1.0")
+print("variance          found", variance.tolist(), "expected 1.0 for each of the six")
 errors = []
 for matrix in (parameter.detach() for parameter in model.parameters() if parameter.ndim == 2):
     if not matrix.any():
@@ -419,7 +420,7 @@ for number, (axes, mu, sigma) in enumerate(zip(both, (1.0, -1.0), (2.0, 0.6), st
         color="black",
         linestyle=":",
         linewidth=2,
-        label=f"σ = {sigma:g}, the root of {sigma**2:g}",
+        label=f"σ = {sigma:g}, the square root of {sigma**2:g}",
     )
     axes.set(
         title=f"action {number}", xlabel="sampled", ylabel="density", ylim=(0, 1.4 * density.max())
@@ -730,7 +731,8 @@ print(f"advantages: mean {abs(advantages.mean()):.3f}, standard deviation {advan
 # %% log-prob-text [markdown]
 # ## 10 · The ratio
 #
-# PPO compares the current policy with the policy that played, for the action that was *taken*:
+# PPO compares the current policy with the policy that collected the data, for the action that was
+# *taken*:
 #
 # $$\rho_t = \frac{\pi_\theta(a_t \mid s_t)}{\pi_\text{old}(a_t \mid s_t)}
 #   = \exp\left(\log \pi_\theta(a_t \mid s_t) - \log \pi_\text{old}(a_t \mid s_t)\right)$$
@@ -945,7 +947,7 @@ for interactions, expected in (
 # | constant | one step; the reward is always 1 | $V = 1$ |
 # | observation | one step; the reward is the sign that is observed | $V(-) = -1$, $V(+) = 1$ |
 # | two steps | the second reward is 1 | $V = 0.8$, one step later $V_2 = 1$ |
-# | truncated | every reward is 1; a time limit (not observed) ends the episode after 4 steps | $V = 1 / (1 - 0.8) = 5$ |
+# | truncated | every reward is 1; a time limit, not in the observation, is 4 steps | $V = 1 / (1 - 0.8) = 5$ |
 # | action | one step; the reward is $-(a - 0.5)^2$ | $\mu = 0.5$ for both signs |
 # | combined | second reward $-(a_1 - 0.5\, \text{sign})^2$ for the *first* action $a_1$ | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
 #
@@ -1155,8 +1157,8 @@ plt.show()
 #
 # The settings are those of *Practical RL*: 2,048 steps, 10 epochs of 32 minibatches,
 # $\gamma = 0.99$, $\lambda = 0.95$, clip range 0.2, and Adam with a learning rate that falls from
-# $3 \cdot 10^{-4}$ to 0. With 100,000 interactions, this takes about a minute. That is a tenth of
-# the interactions that *Practical RL* uses, and the learning rate falls ten times as fast. It is
+# $3 \cdot 10^{-4}$ to 0. With 100,000 interactions, this takes about a minute. 100,000 is a tenth
+# of the interactions that *Practical RL* uses, and the learning rate falls ten times as fast. It is
 # enough to see that the agent learns, but not enough for it to run well. Set `LONG = True` above
 # for one million interactions.
 #
@@ -1232,8 +1234,8 @@ plt.show()
 #   exploring. If it hardly changes, the advantages do not reach the policy, or belong to other
 #   actions.
 # - **KL**, how far the updates of one trajectory move the policy: starts at 0.01 to 0.02 and falls
-#   to 0 with the learning rate. Far above 0.05, the steps are too large. If it is 0 from the
-#   beginning, the policy does not change.
+#   to 0 with the learning rate. If it is far above 0.05, the steps are too large. If it is 0 from
+#   the beginning, the policy does not change.
 # - **Clip fraction** (share of rows whose ratio is clipped): starts at a fifth to a third and falls
 #   to 0. Above a half, the steps are too large. If it is 0 from the beginning, check the ratio.
 # - **Largest ratio**: 1.5 to 3. At ten or more, the density of some actions has changed far too
@@ -1376,9 +1378,9 @@ print(
 #
 # A single run tells you little: returns differ a lot from seed to seed, even with the best
 # implementations. The table shows results of the reference solution and of Stable-Baselines3 with
-# the same network sizes and hyperparameters. (It clips the value loss in another way, and learns
-# $\log \sigma$ instead of $\log \sigma^2$.) Each run has one million interactions, and its result
-# is the mean return of the last 100 episodes.
+# the same network sizes and hyperparameters. (Stable-Baselines3 clips the value loss in another
+# way, and learns $\log \sigma$ instead of $\log \sigma^2$.) Each run has one million interactions,
+# and its result is the mean return of the last 100 episodes.
 #
 # | | seeds | mean | median | worst and best seed |
 # | --- | --- | --- | --- | --- |

@@ -31,10 +31,11 @@
 # >   code does; `grade.py` checks whether it is correct.
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
 # >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
-# >   defines the function, or the whole class of a method, is run, and then its own definition is
-# >   graded (it also needs the imports of `submitted.py`). The latest edit counts: when you change
-# >   the definition in `submitted.py` and save it, `%grade` grades the file again, until you run the
-# >   cell again. `del NAME` drops the cell's definition, and `%grade QUESTION --file` grades the file.
+# >   defines the function (for a method, its whole class) is run, and then the definition in the
+# >   cell is graded (it also needs the imports of `submitted.py`). The version you edited last is
+# >   graded: when you change the definition in `submitted.py` and save it, `%grade` grades the file
+# >   instead, until you run the cell again. `del NAME` drops the cell's definition, and
+# >   `%grade QUESTION --file` grades the file.
 # > - The first cell that calls something you have not written yet stops with a
 # >   `NotImplementedError` that says what to write.
 # > - You may also define everything in a notebook and submit that:
@@ -90,7 +91,7 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # a number from -2 to 2. The maximum over $a'$ is now an optimization problem of its own, and it
 # has to be solved in every step.
 #
-# DDPG trains a second network to output the solution. The **actor** $\mu_\theta(s)$ outputs an
+# DDPG trains a network to output the solution. The **actor** $\mu_\theta(s)$ outputs an
 # action. The **critic** $Q_\phi(s, a)$ outputs the value of an action. The critic learns from
 # transitions $(s, a, r, s')$. The actor does gradient ascent on the critic: $\nabla_a Q$ says how
 # the value changes with the action, and $\nabla_\theta \mu$ says how the action changes with the
@@ -106,7 +107,7 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # data may come from another policy: $\rho^\beta$ is the distribution of the states that a *behavior
 # policy* $\beta$ visits, for example an older actor with noise. DDPG is **off-policy**: it can
 # learn from the same transition many times. With one update per step and batches of $B$, each
-# transition is sampled about $B$ times before a full buffer overwrites it.
+# transition is sampled about $B$ times before a newer one overwrites it in the full buffer.
 #
 # The price is that everything depends on the critic, and the critic learns from its own
 # predictions. With large neural networks this used to diverge. Lillicrap et al. 2015 ("Continuous
@@ -224,9 +225,9 @@ print("yours, action [ 0.5 -0.5]         :", joints.acts_buf[0], "of", list(join
 #
 # The cell takes 3,000 random steps with the pendulum. An observation is
 # $(\cos \theta, \sin \theta, \dot\theta)$; the angle $\theta$ is 0 when the pendulum is upright.
-# On the left are the latest 64 transitions, in the middle 64 that your buffer samples. On the
-# right is the mean of $\cos \theta$ over 64 rows, for many such batches. A representative batch
-# has a mean close to that of all stored rows (dotted).
+# On the left are the latest 64 transitions; in the middle are 64 transitions sampled by your
+# buffer. On the right is the mean of $\cos \theta$ over 64 rows, for many such batches. A
+# representative batch has a mean close to that of all stored rows (dotted).
 
 # %% sample
 pendulum = gym.make("Pendulum-v1")
@@ -372,8 +373,9 @@ plt.show()
 #
 # $$x \leftarrow x + \theta (\mu - x) + \sigma \varepsilon \qquad \varepsilon \sim N(0, 1)$$
 #
-# (In this section, $\theta$ and $\mu$ are parameters of the noise. Elsewhere, $\theta$ stands for
-# the weights and $\mu$ for the actor. Papers use the same symbols for both.)
+# (In this section, $\theta$ and $\mu$ are parameters of the noise. In sections 2 and 10, $\theta$
+# is the pendulum's angle; otherwise it stands for the weights and $\mu$ for the actor. Papers use
+# the same symbols for both.)
 #
 # For $0 < \theta < 2$, the long-run mean, the variance and the correlation of samples $k$ steps
 # apart are
@@ -484,9 +486,9 @@ plt.show()
 # %% uniform-seen [markdown]
 # The mean of $x$ is $\sigma / 2\theta$: 0.05 in the first case, and 0.67 in the second. For
 # comparison, the largest action is 1. The noise is never negative, so the agent explores only on
-# one side of the actor. The agent can still learn to swing up the pendulum. DDPG is off-policy: the
-# buffer stores the action *with* its noise, so the critic's values are not biased by noise with a
-# wrong mean. Only the exploration suffers.
+# one side of the actor's action. The agent can still learn to swing up the pendulum. DDPG is
+# off-policy: the buffer stores the action *with* its noise, so the critic's values are not biased
+# by noise with a wrong mean. Only the exploration suffers.
 
 # %% reset-text [markdown]
 # ### Exercise: noise that is never reset
@@ -535,8 +537,8 @@ plt.show()
 # ## 4 · Actor and critic
 #
 # Both networks are Linear(128), ReLU, Linear(128), ReLU, Linear. The actor ends with a tanh, so
-# its actions lie in $[-1, 1]$. The critic gets state and action side by side. It has no activation
-# at the end, because a value can be any number.
+# its actions lie in $[-1, 1]$. The critic's input is the state and the action, concatenated. It has
+# no activation at the end, because a value can be any number.
 #
 # The weights and biases of the last layers are initialized uniformly in $[-0.003, 0.003]$. The
 # reason is the tanh: the actor's gradient passes through it, and its slope is $1 - a^2$. An actor
@@ -718,7 +720,7 @@ for axes, name, actions, color in (
     (both[1], "yours", yours, BLUE),
 ):
     axes.hist(actions, bins=np.linspace(-1, 1, 42), color=color)
-    axes.set(title=name, xlabel="random action", ylabel="of 10,000")
+    axes.set(title=name, xlabel="random action", ylabel="number of actions (of 10,000)")
     axes.label_outer()
 utils.tidy(*both)
 plt.show()
@@ -733,8 +735,8 @@ plt.show()
 # ### A step, and two ways for an episode to end
 #
 # **Write `step`.** It passes the action to the environment. In training, it completes `transition`
-# and stores it. It returns whether the episode is over (terminated or truncated). The stored `done`
-# has a different meaning:
+# and stores it. It returns the next state, the reward, and whether the episode is over (terminated
+# or truncated). The stored `done` has a different meaning:
 #
 # An episode is **terminated** when the task is over: nothing follows, so the value of $s'$ is 0.
 # It is **truncated** when a time limit stops it: the task would have gone on, so the value of $s'$
@@ -838,10 +840,10 @@ plt.show()
 #
 # The *ranking* of the actions by value may still be correct. If the ends are spread over all
 # states, the effect is a smaller discount of $0.99\,(1 - 1/200) \approx 0.985$. And when the time
-# is up, a trained pendulum is upright, so the remaining cost is near 0 anyway. It does go wrong if
-# the time limit is reached in states that are never visited earlier, for example at the far end of
-# a long path. There the critic learns that the best state reached so far is worth only one last
-# reward.
+# is up, a trained agent holds the pendulum upright, so the remaining cost is near 0 anyway. The
+# ranking is wrong if the time limit is reached in states that are never visited earlier, for
+# example at the far end of a long path. There the critic learns that the best state reached so far
+# is worth only one last reward.
 
 # %% critic-text [markdown]
 # ## 6 · One update: critic, then actor
@@ -866,9 +868,9 @@ plt.show()
 # ### The trap: `[B]` and `[B, 1]`
 #
 # The rewards from the buffer have shape `[B]`, and the critic's values have shape `[B, 1]`. If you
-# subtract them, torch broadcasts both to `[B, B]` and compares *every* value with *every* target.
-# The mean is still a single number, and it still decreases. (`F.mse_loss` warns about this. The
-# minus operator does not.)
+# combine them without reshaping, torch broadcasts both to `[B, B]` and compares *every* value with
+# *every* target. The mean is still a single number, and it still decreases. (`F.mse_loss` warns
+# about this. The minus operator does not.)
 #
 # The cell fits 32 points with a small network, once with the right loss and once with the wrong
 # loss.
@@ -938,8 +940,8 @@ plt.show()
 # updated*. Its gradient is $-1$, and a learning rate of 0.1 gives $m = 0.1$. With $\tau = 0.5$ the
 # target weights then move halfway: $c' = 7.75$ and $m' = 0.3$.
 #
-# The last two lines repeat the update from the same weights. The result must be the same: gradients
-# of the first update must not be added to those of the second.
+# The two lines "if the update is repeated" repeat it from the same weights. The result must be the
+# same: gradients of the first update must not be added to those of the second.
 
 # %% update
 
@@ -990,9 +992,9 @@ agent, (actor_loss, critic_loss) = by_hand()
 compare(
     [
         ("critic loss", critic_loss, 20.5),
-        ("c after it", agent.critic.weight, 6.0),
+        ("c after the critic's update", agent.critic.weight, 6.0),
         ("actor loss", actor_loss, -6.0),
-        ("m after it", agent.actor.weight, 0.1),
+        ("m after the actor's update", agent.actor.weight, 0.1),
         ("target c'", agent.critic_target.weight, 7.75),
         ("target m'", agent.actor_target.weight, 0.3),
         ("c, if the update is repeated", by_hand(times=2)[0].critic.weight, 6.0),
@@ -1024,7 +1026,7 @@ print(
 
 
 class Known(nn.Module):
-    """A critic with the known Q; its only weight has no effect but gives it a parameter."""
+    """A critic with the known Q. Its only weight has no effect; the optimizer needs a parameter."""
 
     def __init__(self):
         super().__init__()
@@ -1146,7 +1148,8 @@ plt.show()
 #
 # **Write `train`**: select an action, take it, update, and plot at intervals. When an episode is
 # over, reset `self.env` and the noise. `self.total_step` counts the steps from 1. Make one update
-# after each step, once the buffer holds a batch and the random steps are over.
+# after each step, once the buffer holds at least `batch_size` transitions and the random steps are
+# over.
 #
 # The cell counts what happens in 150 steps of `PointMass`, whose episodes have 30 steps, with
 # `initial_random_steps=60`. Expect one reset at the beginning and one after each episode, 90
@@ -1203,8 +1206,7 @@ print("                    expected", [(50, 1, 0, 0), (100, 3, 40, 40), (150, 5,
 # %% global-text [markdown]
 # ### Exercise: which environment?
 #
-# In the middle of the course text's `train`, a method of the agent, there is this line, without
-# `self`:
+# The course text's method `train` resets the environment like this, without `self`:
 #
 # ```python
 # if over:
@@ -1214,9 +1216,9 @@ print("                    expected", [(50, 1, 0, 0), (100, 3, 40, 40), (150, 5,
 # It runs, because there is a global variable `env` in the notebook. **What goes wrong** when an
 # agent is trained in a different environment?
 #
-# The cell does exactly this. Each line in the picture is a stored transition, from the position in
-# $s$ to the position in $s'$. In a correct buffer, each line starts where the last one ended,
-# until the episode is over.
+# The cell resets the wrong environment in this way. Each line in the picture is a stored
+# transition, from the position in $s$ to the position in $s'$. In a correct buffer, each line
+# starts where the last one ended, until the episode is over.
 
 # %% global
 env = utils.PointMass(1)  # the global one
@@ -1349,7 +1351,7 @@ plt.show()
 # ## 10 · Testing
 #
 # **Write `test`**: play one episode without noise and store nothing. Print the score and return
-# the frames, one from before each step.
+# the frames, one per step, rendered before the step.
 #
 # The cell tests a newly initialized agent with the pendulum. Expect 200 frames and a score
 # somewhere between -1800 and -500. (Each step costs $\theta^2 + 0.1\, \dot\theta^2 + 0.001\, u^2$,
@@ -1413,8 +1415,8 @@ strip(frames)
 # - **truncated**: $1 / (1 - 0.8 \cdot \frac34) = 2.5$ means that the time limit is stored as
 #   termination.
 # - **climb**: if $\mu_1$ is near -1 and $\mu_2$ near 1, check the sign of the actor's loss. If both
-#   are near 0, no gradient reaches the actor. If only one of the two is right, something has only
-#   one dimension.
+#   are near 0, no gradient reaches the actor. If only one of the two is right, one part of the
+#   agent (buffer, noise, a network) handles only one dimension.
 # - **follow**: does the actor's loss use the states of the batch?
 # - **all of it**: in the environment's units, the best action is 0.25 if the sign is -1, and 0.75
 #   if it is +1. Look at `ActionNormalizer`, then at $y$ once more.
@@ -1538,9 +1540,9 @@ utils.climb(RUNGS, lambda env, seed: look_at(train_probe(env, seed)), probes["DD
 # ## 12 · A point that should go to the origin
 #
 # Now an environment with motion. In `utils.PointMass(d)`, $d$ forces from -1 to 1 push a point in
-# $d$ dimensions. The agent observes position and velocity. Each of the 30 steps costs the mean over
-# the dimensions of $p^2 + 0.01\, a^2$. The best possible return is -0.435 on average; with zero
-# actions it is -10, and with random actions -29.
+# $d$ dimensions. The agent observes position and velocity. Each of the 30 steps costs
+# $p^2 + 0.01\, a^2$, averaged over the dimensions. The best possible return is -0.435 on average;
+# with zero actions it is -10, and with random actions -29.
 #
 # The first 300 steps (ten episodes) are random. After that, learning is fast: after about 600 steps
 # in total, a correct agent gets a return of about -1 on average, with exploration noise. The
@@ -1612,7 +1614,7 @@ plt.show()
 # The motor is too weak to lift the pendulum directly. The agent must first swing to the other
 # side. That costs something, and pays off only seconds later.
 #
-# The settings are those of the course text, except for 1,000 random steps instead of 10,000,
+# The settings are those of the course text, except for 1,000 random steps (instead of 10,000),
 # 15,000 steps in total instead of 50,000, a buffer of 10,000 transitions instead of 100,000, and
 # correlated noise. `training.LivePlot` plots scores and losses during training. Expect
 #
@@ -1622,9 +1624,9 @@ plt.show()
 # - the **actor loss**, $-\frac{1}{B} \sum Q(s, \mu(s))$. All rewards are negative. So it first
 #   rises from 0 while the critic learns how large the costs are, and falls again when the actor
 #   makes them smaller.
-# - the **critic loss**: it drops at once, rises again as the values grow and the first successes
-#   surprise the critic, and then falls slowly. The rise is not a bad sign, because the targets
-#   move.
+# - the **critic loss**: it drops at once, rises again as the values become more negative and the
+#   first successes surprise the critic, and then falls slowly. The rise is not a bad sign, because
+#   the targets move.
 
 # %% pendulum
 agent = make_agent(
@@ -1758,8 +1760,9 @@ plt.show()
 # The eight exercises showed faults of the course text. How much do they matter? On the pendulum,
 # less than you may think. Many faults do not show there, so **a rising learning curve proves
 # little**. The pendulum is symmetric, which hides noise that pushes to one side only. A trained
-# pendulum is already upright at the time limit, which hides a time limit stored as termination. The
-# agent has one action dimension and one environment, which hides wrong shapes and a wrong `env`.
+# agent already holds the pendulum upright at the time limit, which hides a time limit stored as
+# termination. The agent has one action dimension and one environment, which hides wrong shapes and
+# a wrong `env`.
 #
 # We measured this with 20,000 steps, the noise of the course text (θ = 1, σ = 0.1), and three
 # seeds for each fault:

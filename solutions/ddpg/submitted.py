@@ -337,7 +337,7 @@ class DDPGAgent:
         An episode is over when it is terminated or truncated. Except in a test, complete the
         transition and store it with `memory.store(state, action, reward, next_state, done)`. The
         stored `done` says whether the episode was *terminated*: at a time limit, the task would
-        have gone on, so the value of the next state counts. (gymnasium distinguishes the two; the
+        have gone on, so the value of the next state counts. (gymnasium returns two flags; the
         old gym of *PG is All You Need* does not.)
         """
         # BEGIN SOLUTION DDPGAgent.step
@@ -360,8 +360,8 @@ class DDPGAgent:
         updated. Its gradient flows through the critic to the actor, and only the actor changes.
         (Equation 6.)
 
-        Shapes: `rews` and `done` are `[B]`, and values are `[B, 1]`. If you subtract them, you get
-        `[B, B]` and no error.
+        Shapes: `rews` and `done` are `[B]`, and values are `[B, 1]`. If you combine them without
+        reshaping, you get `[B, B]` and no error.
 
         The code in the second blank may use the variables of the first.
         """
@@ -405,10 +405,10 @@ class DDPGAgent:
         """Train for `num_frames` steps of the environment.
 
         First set `is_test` to False and reset `self.env`. Count the steps in `total_step`, starting
-        with 1; `select_action` reads it. After each step, make one update if `memory` holds a batch and
-        `total_step > initial_random_steps`. When an episode is over, reset `self.env` and the
-        noise, and start a new score. Reset without a seed: with the same seed, all episodes start
-        in the same state.
+        with 1; `select_action` reads it. After each step, make one update if
+        `len(memory) >= batch_size` and `total_step > initial_random_steps`. When an episode is
+        over, reset `self.env` and the noise, and start a new score. Reset without a seed: with the same seed,
+        all episodes start in the same state.
 
         Every `plotting_interval` steps, call `_plot` with `total_step`, the scores (sums of
         rewards) of all finished episodes, and all actor losses and critic losses so far.

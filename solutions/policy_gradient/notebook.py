@@ -26,10 +26,11 @@
 # >   `grade.py` says whether it is right.
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
 # >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
-# >   defines the function is run, and then its own definition is graded (it also needs the imports of
-# >   `submitted.py`). The latest edit counts: when you change
-# >   the definition in `submitted.py` and save it, `%grade` grades the file again, until you run the
-# >   cell again. `del NAME` drops the cell's definition, and `%grade QUESTION --file` grades the file.
+# >   defines the function is run, and then the definition in the cell is graded (the cell also
+# >   needs the imports of `submitted.py`). The version you edited last is
+# >   graded: when you change the definition in `submitted.py` and save it, `%grade` grades the file
+# >   instead, until you run the cell again. `del NAME` drops the cell's definition, and
+# >   `%grade QUESTION --file` grades the file.
 # > - A cell that calls a function you have not written yet stops with a `NotImplementedError` that
 # >   says what to return.
 # > - You may also define the functions in a notebook and submit that notebook.
@@ -61,7 +62,7 @@ LONG = False  # True: 2,000 rollouts and ten seeds per experiment, four to five 
 SEEDS, ROLLOUTS = (10, 2000) if LONG else (4, 1200)
 CARTPOLE_SEEDS, CARTPOLE_ROLLOUTS = (4, 300) if LONG else (2, 160)
 
-if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few seconds per training
+if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few seconds per run
     SEEDS, ROLLOUTS = 2, 400
     CARTPOLE_SEEDS, CARTPOLE_ROLLOUTS = 1, 56
 
@@ -196,9 +197,9 @@ print("gradient  found", gradient, "expected", [[-0.5, 0.5], [-0.4, 0.4]])
 # on this function), and add one row per step. The entries of a row belong to the same step: its
 # observation is the one that the policy *saw* when it chose the action, not the next one.
 #
-# In the cell, the policy always goes right. It starts at 2, and the target is at 5. Expect the
-# positions 2, 3, 4, 5, 6, the rewards -0.2, -0.1, 0, -0.1, -0.2, one `True` at the end, and the
-# last reward -0.2.
+# In the cell, an episode has 5 steps, and the policy always goes right. The agent starts at 2, and
+# the target is at 5. Expect the positions 2, 3, 4, 5, 6, the rewards -0.2, -0.1, 0, -0.1, -0.2, one
+# `True` at the end, and the last reward -0.2.
 
 # %% rollouts
 
@@ -521,7 +522,7 @@ class Health:
         if self.value_net is not None:
             with torch.no_grad():
                 error = returns - self.value_net(buffer.observations)
-            if returns.var() > 0:  # not all four rollouts began on the target
+            if returns.var() > 0:  # 0 if all four rollouts started on the target and stayed there
                 self.explained = max((1 - error.var() / returns.var()).item(), -1)
         self.buffer = buffer
         return returns
@@ -569,7 +570,7 @@ def train(env, rollouts, loss, learning_rate, with_critic):
 
 
 def draw(name, panels, rollouts, color=utils.CURVE_COLORS[0]):
-    """Draw one picture per panel: the mean over seeds, and the range of the seeds."""
+    """Draw one subplot per panel: the mean and the range over seeds."""
     rows = -(-len(panels) // 3)
     _, grid = plt.subplots(rows, 3, figsize=(9.75, 2.5 * rows), layout="constrained")
     for axes, (ylabel, values) in zip(grid.flat, panels.items(), strict=False):
@@ -640,11 +641,11 @@ experiment(
 # with `LONG = True`.
 #
 # Why? No reward is positive, so no return is positive, and no row of a batch makes its own action
-# *more* likely. A row with a good action pushes this action down, too, but less than a row with a
-# bad action does. So a good action becomes more likely only because the others lose more. At best,
-# with a return of 0, a row changes nothing. And a rollout that starts far from its target has low returns
-# whatever the agent does. To improve, the policy needs to know how much better one action is than
-# another. That difference is small compared with the noise from the random starts.
+# *more* likely. A row with a good action also makes its action less likely, but by less than a row
+# with a bad action does. So a good action becomes more likely only because the others lose more. At
+# best, with a return of 0, a row changes nothing. And a rollout that starts far from its target has
+# low returns whatever the agent does. To improve, the policy needs to know how much better one
+# action is than another. That difference is small compared with the noise from the random starts.
 
 # %% critic-text [markdown]
 # ## 6 · A value network, and advantages
@@ -777,10 +778,10 @@ experiment(
 # It learns fast at first and then collapses. Over 20 seeds of 2,000 rollouts, the median success is
 # 12%, and no seed exceeds 52%.
 #
-# The pictures show the collapse early. Between rollouts 40 and 160, about half of the rows have
-# left the clip range, and the approximate KL is mostly above 0.2, with peaks above 2. At rollout
-# 200, the entropy is below 0.2, although the reward is still bad. The value loss does not fall to
-# 0.
+# The plots show early signs of the collapse. Between rollouts 40 and 160, about half of the rows
+# have left the clip range, and the approximate KL is mostly above 0.2, with peaks above 2. At
+# rollout 200, the entropy is below 0.2, although the reward is still bad. The value loss does not
+# fall to 0.
 #
 # The reason is that each collection is used 8 times. The gradient formula holds for actions sampled
 # from the *current* policy. After the first update, the rollouts come from an older policy: the
@@ -814,7 +815,7 @@ experiment(
 #   Below that, the objective is flat, too.
 # - **Moved the wrong way.** If a good action has become *less* likely, or a bad one *more* likely,
 #   the minimum selects the unclipped product. So the gradient is not 0, and the update can
-#   correct the ratio. Clipping only removes the reward for moving further in the direction that
+#   correct the ratio. Clipping only removes the incentive to move further in the direction that
 #   looks good.
 #
 # **Write
@@ -900,14 +901,14 @@ experiment(
 # But it needs only about 400 rollouts to come close to that result, and it works with a learning
 # rate at which the vanilla loss fails on every seed. On a new problem you do not know the right
 # learning rate, so this matters. Small collections are one reason for the two bad seeds: with
-# `rollouts_before_training=8` in place of 4, so that each loss is a mean over more rollouts, all 20
-# seeds reach 95%, with the same total number of rollouts.
+# `rollouts_before_training=8` in place of 4, so that the rows of a minibatch come from more
+# rollouts, all 20 seeds reach 95%, with the same total number of rollouts.
 #
-# Compare the pictures with those of section 7. At the same learning rate, nine of ten approximate
-# KLs are now below 0.05, and the clip fraction is mostly below a third: once $\rho$ has left the
-# range, a row no longer pushes it further. The entropy falls more slowly than in section 7, while
-# the reward rises to 0. Late in training, the KL occasionally spikes above 0.05: the policy is
-# almost deterministic, so some actions that it tried have probabilities near 0.
+# Compare the pictures with those of section 7. At the same learning rate, about 90% of the
+# approximate KLs are now below 0.05, and the clip fraction is mostly below a third: once $\rho$ has
+# left the range, a row no longer pushes it further. The entropy falls more slowly than in section
+# 7, while the reward rises to 0. Late in training, the KL occasionally spikes above 0.05: the
+# policy is almost deterministic, so some actions that it tried have probabilities near 0.
 
 # %% compare-text [markdown]
 # ## 9 · Side by side

@@ -35,10 +35,11 @@
 # >   code does; `grade.py` checks whether it is correct.
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
 # >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
-# >   defines the function, or the whole class of a method, is run, and then its own definition is
-# >   graded (it also needs the imports of `submitted.py`). The latest edit counts: when you change
-# >   the definition in `submitted.py` and save it, `%grade` grades the file again, until you run the
-# >   cell again. `del NAME` drops the cell's definition, and `%grade QUESTION --file` grades the file.
+# >   defines the function (for a method, its whole class) is run, and then the definition in the
+# >   cell is graded (it also needs the imports of `submitted.py`). The version you edited last is
+# >   graded: when you change the definition in `submitted.py` and save it, `%grade` grades the file
+# >   instead, until you run the cell again. `del NAME` drops the cell's definition, and
+# >   `%grade QUESTION --file` grades the file.
 # > - The first cell that calls something you have not written yet stops with a
 # >   `NotImplementedError` that says what to write.
 # > - You may also define everything in a notebook and submit that:
@@ -109,13 +110,13 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # that is 0 everywhere and $\gamma = \lambda = 1$. Then each advantage should be the sum of all
 # rewards from that step on.
 #
-# **Question.** An agent has taken $n$ actions. How many advantages does it need? And which reward
+# **Question.** An agent has taken $T$ actions. How many advantages does it need? And which reward
 # will be missing from all advantages of the draft?
 
 # %% draft
 
 
-def draft(critic, state, reward, gamma, lamb, *_what_follows, **_and_where_it_ends):
+def draft(critic, state, reward, gamma, lamb, *_ignored, **_also_ignored):
     """Return the advantages that the draft of part 1 computes, before the repair."""
     assert len(state) == len(reward)
     value = critic(state).detach().flatten().numpy()
@@ -127,14 +128,14 @@ def draft(critic, state, reward, gamma, lamb, *_what_follows, **_and_where_it_en
     return np.array(backwards[:0:-1])
 
 
-def says(state):
+def identity_critic(state):
     """Return the states as their own values: a critic for these experiments."""
     return state
 
 
 for n in range(1, 6):
     reward = 10.0 ** np.arange(n)
-    found = draft(says, torch.zeros(n, 1), reward, 1.0, 1.0)
+    found = draft(identity_critic, torch.zeros(n, 1), reward, 1.0, 1.0)
     right = np.cumsum(reward[::-1])[::-1]
     for name, numbers in (("rewards ", reward), ("draft   ", found), ("expected", right)):
         print(f"{name:10}", numbers.astype(int).tolist())
@@ -163,7 +164,7 @@ n, gamma, lamb = 8, 0.9, 0.9
 ones = np.eye(n, dtype=np.float32)
 into_delta = np.array([gamma * np.roll(one, -1) - one for one in ones]).T
 into_draft = np.array(
-    [draft(says, torch.tensor(one)[:, None], np.zeros(n), gamma, lamb) for one in ones]
+    [draft(identity_critic, torch.tensor(one)[:, None], np.zeros(n), gamma, lamb) for one in ones]
 ).T
 away = np.arange(n) - np.arange(n)[:, None]
 into_longer = np.where(away >= 0, (gamma * lamb) ** np.maximum(away, 0), 0) @ into_delta
@@ -213,7 +214,7 @@ plt.show()
 # next state, or 0 if nothing followed.
 
 # %% flow-text [markdown]
-# ## 3 · Ends inside the rows
+# ## 3 · Several episodes in one batch
 #
 # The draft treats all rows as a single episode. But an agent collects several episodes, one after
 # another, and they end in two ways:
@@ -251,7 +252,7 @@ def one_episode(rewards, values, gamma, lamb):
 LENGTH, ENDS = 4, ("terminated", "truncated", "goes on")
 T = LENGTH * len(ENDS)
 units = np.eye(T)
-drafted = np.array([draft(says, torch.zeros(T, 1), unit, 0.9, 0.9) for unit in units]).T
+drafted = np.array([draft(identity_critic, torch.zeros(T, 1), unit, 0.9, 0.9) for unit in units]).T
 drafted = np.vstack([drafted, np.full(T, np.nan)])
 right = np.zeros((T, T))
 for begin in range(0, T, LENGTH):
@@ -347,7 +348,7 @@ def draw_episodes(axes):
 
 
 _, axes = plt.subplots(figsize=(10, 3.8), layout="constrained")
-wrong = draft(says, state, rewards, 0.99, 0.95, next_state, terminated, truncated)
+wrong = draft(identity_critic, state, rewards, 0.99, 0.95, next_state, terminated, truncated)
 axes.plot(expected(0.99, 0.95), color="black", linestyle=":", linewidth=2, label="correct")
 axes.plot(wrong, color=ORANGE, linewidth=2, label="the draft")
 draw_episodes(axes)
@@ -382,7 +383,7 @@ none, last, middle = (
 )
 other = torch.tensor([[2.0], [8.0], [4.0]])
 right = one_episode(paid, [1, 2, 3, 0], 0.5, 0.5)
-yours = submitted.GeneralizedAdvantageEstimator(says, small, paid, 0.5, 0.5)
+yours = submitted.GeneralizedAdvantageEstimator(identity_critic, small, paid, 0.5, 0.5)
 print(
     f"{len(paid)} rewards, {len(yours)} advantages: {rounded(yours)}, expected "
     f"{len(right)}: {rounded(right)}"
@@ -400,7 +401,9 @@ for name, values, arguments in (
     ("truncated there, V = 8", [[1, 2, 8], [3, 4]], (other, none, middle)),
     ("terminated there, V = 8", [[1, 2, 0], [3, 4]], (other, middle, none)),
 ):
-    yours = submitted.GeneralizedAdvantageEstimator(says, small, paid, 0.5, 0.5, *arguments)
+    yours = submitted.GeneralizedAdvantageEstimator(
+        identity_critic, small, paid, 0.5, 0.5, *arguments
+    )
     begins = np.cumsum([0] + [len(part) - 1 for part in values])
     right = [
         A
@@ -412,7 +415,7 @@ for name, values, arguments in (
 _, axes = plt.subplots(figsize=(10, 3.8), layout="constrained")
 for lamb, color in ((0.0, GRAY), (0.95, BLUE), (1.0, GREEN)):
     yours = submitted.GeneralizedAdvantageEstimator(
-        says, state, rewards, 0.99, lamb, next_state, terminated, truncated
+        identity_critic, state, rewards, 0.99, lamb, next_state, terminated, truncated
     )
     axes.plot(yours, color=color, linewidth=2.5, label=f"yours, λ = {lamb:g}")
     axes.plot(
@@ -561,7 +564,7 @@ for axes, sigma in zip(row, (1.0, 1.5, 4.0), strict=True):
     axes.hist(yours.numpy().ravel(), bins=bins, color=BLUE, alpha=0.65, label="yours")
     axes.set(title=f"σ = {sigma:g}, log σ = {np.log(sigma):.2f}", xlabel="action", ylim=(0, 4200))
     axes.legend(frameon=False, loc="upper right", fontsize=9)
-row[0].set_ylabel("of 20,000")
+row[0].set_ylabel("number of actions (of 20,000)")
 row[0].annotate(
     "all 20,000",
     (0.5, 3700),
@@ -977,7 +980,7 @@ print(
         .flatten()
     )
 )
-print("a gradient in them:", log_probs.requires_grad, "(expected False)")
+print("the log-probabilities carry a gradient:", log_probs.requires_grad, "(expected False)")
 
 agent = submitted.PPOAgent(obs_dim=2, n=1, seed=0)
 noisy = [agent.forward(now[0])[0] for _ in range(2000)]
@@ -998,9 +1001,9 @@ print(
 # If an episode is truncated, $A_t$ of its last step needs the value of the final state. But
 # `forward` is only called to get actions, and after the end there is no action to take. So how
 # does the agent see the final state? The library shows it (this is in the plan of the keras-rl
-# drafts): after an end it calls `forward` **once more** with the last observation, and then
-# `backward(0.0)`. These two calls are not a step. The action is not taken, and the 0 is not a
-# reward of the episode.
+# drafts): after the end of an episode, it calls `forward` **once more** with the last observation,
+# and then `backward(0.0)`. These two calls are not a step. The action is not taken, and the 0 is
+# not a reward of the episode.
 #
 # | state of the memory | this call of `backward` is | what to do |
 # | --- | --- | --- |
@@ -1008,9 +1011,9 @@ print(
 # | the episode **was** already over | the extra call | append nothing; `finish_episode(memory, current state)`; reset |
 #
 # **Several environments.** A vector environment of gymnasium runs many environments at once. When
-# one of them ends, the others go on, so there is no time for an extra call. But in the step after
-# the end, this environment ignores the action, resets, and returns a reward of 0
-# (`AutoresetMode.NEXT_STEP`). Before this step, `forward` gets the last observation of the
+# an episode ends in one of them, the others go on, so the loop cannot make a separate extra call.
+# But in the step after the end, this environment ignores the action, resets, and returns a reward
+# of 0 (`AutoresetMode.NEXT_STEP`). Before this step, `forward` gets the last observation of the
 # episode. So for this environment, that step *is* the extra call. The same rule works in both
 # cases if you apply it **to each environment separately**.
 #
@@ -1230,9 +1233,10 @@ plt.show()
 # %% objective-text [markdown]
 # ## 15 · The clipped objective
 #
-# The data come from $\pi_\text{old}$. The probability ratio is $\rho = \pi_\theta(a) /
-# \pi_\text{old}(a) = \exp(\log \pi_\theta - \log \pi_\text{old})$. PPO maximizes the mean of the
-# clipped surrogate (Schulman et al. 2017, equation 7)
+# The data come from $\pi_\text{old}$. The probability ratio is
+# $\rho = \pi_\theta(a \mid s) / \pi_\text{old}(a \mid s)
+# = \exp(\log \pi_\theta - \log \pi_\text{old})$. PPO maximizes the mean of the clipped surrogate
+# (Schulman et al. 2017, equation 7)
 #
 # $$\min\left(\rho A,\ \text{clip}(\rho, 1 - \varepsilon, 1 + \varepsilon)\, A\right).$$
 #
@@ -1240,7 +1244,7 @@ plt.show()
 # increase the objective any further. If $A < 0$, the action should become less likely, but a ratio
 # below $1 - \varepsilon$ does not increase the objective any further, either. Where the objective is
 # flat, the gradient of that row is 0. The **minimum** matters on the other side: an action with
-# $A > 0$ that has become *less* likely keeps its full gradient, however small its ratio is.
+# $A > 0$ that has become *less* likely keeps the gradient of $\rho A$: clipping never sets it to 0.
 #
 # **Write `policy_loss`**: gradient *descent* on it should maximize the clipped surrogate plus
 # `entropy_coef` times the entropy. Then write **`value_loss`**.
@@ -1249,8 +1253,8 @@ plt.show()
 # two, or right of $1 + \varepsilon$?
 #
 # The cell varies the stored log-probability, so the ratio goes from 0 to 2. It draws minus your
-# loss and its derivative with respect to the ratio, computed from the gradient of the actor's
-# weights.
+# loss and its derivative with respect to the ratio, computed from its gradient with respect to the
+# actor's weights.
 
 # %% objective
 torch.manual_seed(0)
@@ -1394,7 +1398,7 @@ print(
 )
 sizes = [len(advantage) for _, advantage, _ in agent.batches]
 print(
-    f"{len(sizes)} minibatches, the first epoch's of {sizes[:4]} rows; expected 40, of [64, "
+    f"{len(sizes)} minibatches, sizes in the first epoch: {sizes[:4]}; expected 40 and [64, "
     "64, 64, 48]"
 )
 epochs = [
@@ -1436,7 +1440,7 @@ plt.show()
 # are different, then states, actions and log-probabilities are not in the same order, or the
 # log-probability is that of another action. (With several environments, an episode may have started
 # before the previous update. Then the ratios of its first steps need not be 1.) Later the ratios
-# spread, and some leave the band (orange). The clipped surrogate no longer pushes such a row
+# spread, and some (orange) leave the gray band. The clipped surrogate no longer pushes such a row
 # further out, but the updates of other rows change the same weights and still move it.
 
 # %% probes-text [markdown]
@@ -1466,7 +1470,7 @@ plt.show()
 #   of the second row does not reach the first.
 # - **truncated**: about 2 means that the time limit is treated as termination. A $V$ far above 5
 #   means that the value of the final state counts twice.
-# - **action**: the sign of the policy loss is wrong, or the ratio is `[B, B]`, or the
+# - **action**: the sign of the policy loss is wrong, or ratio times advantage is `[B, B]`, or the
 #   log-probability is that of another action.
 # - **combined**: rows are mixed up, or a later reward does not reach the advantage of the first
 #   step.
@@ -1555,9 +1559,9 @@ utils.climb(RUNGS, lambda env, seed: look_at(train_probe(env, seed)), probes["PP
 # ## 18 · A point that should go to the origin
 #
 # Now an environment with motion. In `utils.PointMass(d)`, $d$ forces from -1 to 1 push a point in
-# $d$ dimensions. The agent observes position and velocity. Each of the 30 steps costs the mean over
-# the dimensions of $p^2 + 0.01\, a^2$. The best possible return is -0.435 on average; with zero
-# actions it is -10, and with random actions -29.
+# $d$ dimensions. The agent observes position and velocity. Each of the 30 steps costs
+# $p^2 + 0.01\, a^2$, averaged over the dimensions. The best possible return is -0.435 on average;
+# with zero actions it is -10, and with random actions -29.
 #
 # Four environments run at once, and there is an update every 8 episodes. The vertical axis is
 # linear from -1 to 0 and logarithmic below -1. The dotted line is the best possible return. A
@@ -1698,9 +1702,9 @@ show([f"position only, w = {window}" for window in (1, 2, 3)])
 #   scores vary even for a good agent.
 # - the **value loss**, on a logarithmic axis: it falls from more than 1,000 to less than 1. The
 #   true values are about -60 at first, while the critic starts near 0.
-# - the **explained variance** of the value targets, by the values before the update: it is below 0
-#   in some of the first updates, exceeds 0.9 after about 10,000 steps, and then stays near 1. If it
-#   stays near 0, the critic learns nothing.
+# - the **explained variance**: the share of the value targets' variance that the values before the
+#   update explain. It is below 0 in some of the first updates, exceeds 0.9 after about 10,000
+#   steps, and then stays near 1. If it stays near 0, the critic learns nothing.
 # - the **entropy** of the policy, $1.42 + \log \sigma$: it starts at 1.42 ($\sigma = 1$) and falls
 #   slowly to between 0.2 and 0.9 ($\sigma$ from 0.3 to 0.6), when precise actions pay off. If it
 #   drops suddenly, the policy has stopped exploring. If it does not change, the advantages do not
@@ -1924,11 +1928,11 @@ plt.show()
 # | the draft with its length repaired, $V(s_0)$ after the last step | -170 |
 # | time limit treated as termination | -144 |
 #
-# On average you would notice the first four faults, but hardly the last three: in an episode of 200
-# steps, a wrong last value affects only a few steps, and the pendulum tolerates that. (The -144 is
-# not an improvement: most seeds of the correct agent score about as much.) A single seed says even
-# less: one agent of the fourth row ended at -146. So **a rising learning curve proves little**.
-# That is why you need tests.
+# From the average scores you would notice the first four faults, but hardly the last three: in an
+# episode of 200 steps, a wrong last value affects only a few steps, and the pendulum tolerates
+# that. (The -144 is not an improvement: most seeds of the correct agent score about as much.) A
+# single seed says even less: one agent of the fourth row ended at -146. So **a rising learning
+# curve proves little**. That is why you need tests.
 #
 # ## Optional experiments
 #
@@ -1941,11 +1945,11 @@ plt.show()
 #   the same data for more epochs.)*
 # - **$\gamma = 0.99$ on the pendulum.** *(The agent takes later costs into account, but the
 #   advantages are noisier. It needs about one and a half times as many episodes. With our three
-#   seeds it ended better: -134 instead of -157, and -177 instead of -234 in a hundred other
-#   episodes.)*
+#   seeds the mean was better: -134 instead of -157, and -177 instead of -234 (a mean; -208 above is
+#   interquartile) in a hundred other episodes.)*
 # - **One pendulum at a time** (`training.fit`), or 16. *(One is as good as four, but slower: with
-#   four, one call of the actor serves all of them. Sixteen end at the same moment, so an update
-#   gets 16 episodes, and there are a quarter as many updates.)*
+#   four, one call of the actor serves all of them. With 16, all episodes end at the same moment, so
+#   an update gets 16 episodes, and there are a quarter as many updates.)*
 # - **An entropy bonus**, `entropy_coef=0.05`, on `PointMass(1)`. *(σ falls less, so the scores in
 #   training end a little lower. The mean action need not be worse.)*
 # - **The pendulum without its velocity**, with $w = 1, 2$ and 3. *(Compare with the point mass

@@ -10,10 +10,10 @@
 # train it with advantage actor-critic (A2C) on sixteen games in parallel. It learns to play
 # KungFuMaster, a game for the Atari 2600.
 #
-# You write in **`submitted.py`**: the network's `forward`, and four blanks of `train_on_rollout`.
-# This is not much code. But two things often go wrong, and neither raises an error: the column
-# where one game ends and the next begins, and shapes that broadcast by accident. Most cells here
-# are about these two. The files `atari_util.py`, `env_pool.py`, `training.py` and
+# In **`submitted.py`**, you write the network's `forward` and fill in four blanks of
+# `train_on_rollout`. This is not much code. But two things often go wrong, and neither raises an
+# error: the column where one game ends and the next begins, and shapes that broadcast by accident.
+# Most cells here are about these two. The files `atari_util.py`, `env_pool.py`, `training.py` and
 # `trained_agent.py` are provided. They are short: read them, but do not change them.
 #
 # > **How to work**
@@ -27,10 +27,11 @@
 # >   `grade.py` says whether it is right.
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
 # >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
-# >   defines the function, or the whole class of a method, is run, and then its own definition is
-# >   graded (it also needs the imports of `submitted.py`). The latest edit counts: when you change
-# >   the definition in `submitted.py` and save it, `%grade` grades the file again, until you run the
-# >   cell again. `del NAME` drops the cell's definition, and `%grade QUESTION --file` grades the file.
+# >   defines the function (for a method, its whole class) is run, and then the definition in the
+# >   cell is graded (it also needs the imports of `submitted.py`). The version you edited
+# >   last is graded: when you change the definition in `submitted.py` and save it, `%grade` grades
+# >   the file instead, until you run the cell again. `del NAME` drops the cell's definition, and
+# >   `%grade QUESTION --file` grades the file.
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
 # > - You may also define everything in a notebook and submit that notebook.
@@ -175,7 +176,7 @@ if ATARI:
         axes.imshow(seen[number - 4][0], cmap="gray", vmin=0, vmax=1)
         axes.set_title(f"t - {3 - number}" if number < 3 else "t")
     row[4].imshow(seen[-1][0] - seen[-2][0], cmap="RdBu_r", vmin=-0.6, vmax=0.6)
-    row[4].set_title("t minus (t - 1)")
+    row[4].set_title("frame t minus frame t - 1")
     for axes in row:
         axes.axis("off")
     plt.show()
@@ -307,7 +308,7 @@ else:
 # %% pool-text [markdown]
 # ## 3 · Rollouts of many games
 #
-# Neighboring frames are similar, so a gradient from a single game is based on a single situation.
+# Consecutive frames are similar, so a gradient from a single game is based on a single situation.
 # `EnvPool` (provided) plays $B$ games in parallel, with one call of the network for all of them.
 # `pool.interact(T)` continues where the last call stopped and returns a **rollout**: one row for
 # each of the $B$ games, with $T$ columns. The first column need not be the start of a game, and the
@@ -451,7 +452,8 @@ plt.show()
 # %% objective-text [markdown]
 # ## 4 · The loss
 #
-# The loss has three terms. Each is a mean over the $B$ games and over columns.
+# The loss has three terms. Each is a mean over the $B$ games and over columns; the formulas below
+# are for one game.
 #
 # **The policy.** We want to maximize rewards, but we cannot differentiate through the game. The
 # policy gradient makes an action more likely in proportion to its **advantage**, which says how
@@ -474,14 +476,16 @@ plt.show()
 # that has not learned much yet, but its variance is higher.
 #
 # **The value.** The target of each value is the reward plus $\gamma$ times the critic's own value
-# one step later. The target is a constant (temporal-difference learning, TD):
+# one step later. The target gets no gradient. (This is one-step temporal-difference learning,
+# TD(0).)
 #
 # $$L_\text{value} = \frac{1}{L} \sum_{t < L} \left(r_t + \gamma V(h_{t+1}) - V(h_t)\right)^2$$
 #
 # Many implementations use $G_t$ as the target; the grader accepts both.
 #
 # **The entropy.** A policy that is almost deterministic does not try other actions, so it cannot
-# find out that they are better. A small bonus for the entropy $H$ of the policy keeps it exploring:
+# find out whether they are better. A small bonus for the entropy $H$ of the policy keeps it
+# exploring:
 #
 # $$H = \frac{1}{T} \sum_{t < T} \left(-\sum_a \pi(a \mid h_t) \log \pi(a \mid h_t)\right)$$
 #
@@ -542,7 +546,7 @@ plt.show()
 # %% write-text [markdown]
 # ## 6 · Your training step
 #
-# **Write the four blanks of `train_on_rollout`**:
+# **Fill in the four blanks of `train_on_rollout`**:
 #
 # 1. The pass through the rollout: call the agent on column $t$, append logits and values, and pass
 #    the memory on. Reset the memory where a game has ended. (Each row has its own ends, so multiply
@@ -570,11 +574,11 @@ plt.show()
 # %% by-hand
 probe = submitted.SimpleRecurrentAgent((1, 42, 42), n_actions=14)
 _, (_, values) = probe.step(probe.get_initial_state(1), np.zeros((1, 1, 42, 42)))
-COLUMN = values.ndim == 2  # your network returns values as [B, 1], so the others here do, too
+COLUMN = values.ndim == 2  # your network returns values as [B, 1]; then the agents below do, too
 
 
 class SmallAgent(utils.SmallRecurrentAgent):
-    """An agent with a small memory, and values in the form of your network's."""
+    """An agent with a small memory; its values have the same shape as those of your network."""
 
     def forward(self, prev_state, obs_t):
         state, (logits, values) = super().forward(prev_state, obs_t)
@@ -698,14 +702,14 @@ plt.show()
 # | value | the loss if only one action exists (so the other terms are 0), $r = 1$, $V = 1, 4$ | $(1 + 0.5 \cdot 4 - 1)^2 = 4$ |
 # | constants | the push on each value with $r = 1, 0$ and $V = 1, 1, 2$; only the first value is wrong, by 0.5 | 0.5, 0, 0 |
 # | discount | the ratios of the pushes on three actions, with a reward of 1 in the third column | 0.25, 0.5, 1 |
-# | side by side | the loss of three games together, minus the mean loss of each game alone | 0 |
+# | side by side | the loss of three games together, minus the mean of the three losses of single games | 0 |
 # | others' luck | the change of pushes in games 1 and 2 if the reward of game 0 rises by 100 | 0 |
 # | next game | the change of pushes before an end if rewards and values after it rise by 100 | 0 |
 # | dead tick | the change of loss and pushes if the dead tick has another action; the push on its value | 0 and 0 |
 # | last frame | the last column has mask 0: the change of loss and pushes if its $V$ rises by 100 | 0 |
 # | two halves | the value loss summed over a rollout, minus the sums over its halves; all games end where it is split | 0 |
 # | one step | the number of optimizer steps; the change of loss and pushes in a repeated call (leftover gradients) | 1 and 0 |
-# | network | your network: loss of three games minus the mean of each alone; does the gradient reach `conv0`? | 0 and 1 (yes) |
+# | network | your network: the difference of "side by side"; does the gradient reach `conv0`? | 0 and 1 (yes) |
 #
 # If the first rung that fails is
 #
@@ -722,10 +726,11 @@ plt.show()
 # - **dead tick**: it still counts in $\hat J$ (first number) or in $L_\text{value}$ (second
 #   number).
 # - **two halves**: all rungs about returns passed, so look at the memory. Do you reset it *after*
-#   the dead tick, and only in that row?
+#   the dead tick?
 # - **one step**: do you call `zero_grad`? Do you call `step` once?
-# - **network**: if the first number is wrong, is the value `[B, 1]`? If the second number is wrong,
-#   is something detached that should not be?
+# - **network**: if the first number is wrong, does `forward` mix games, or does `squeeze()` also
+#   drop the batch axis when B = 1? If the second number is wrong, is something detached that should
+#   not be?
 
 # %% probes
 
@@ -907,10 +912,10 @@ climb()
 # learns them in seconds. It has an LSTM cell with 32 units and two heads. *Your* `train_on_rollout`
 # trains it, on rollouts of 16 parallel games with 16 actions in each row.
 #
-# **Cue.** Only the first observation shows a sign, +1 or -1. Seven steps later, at the junction,
-# action 1 is correct after +1, and action 0 after -1. The reward is 1 for the correct action and -1
-# for the other. So the agent must remember the sign. The best mean return is 1; without a memory,
-# it is 0.
+# **Cue.** Only the first observation shows a sign, +1 or -1. Seven steps later, at a junction that
+# the observation marks, action 1 is correct after +1, and action 0 after -1. The reward is 1 for
+# the correct action and -1 for the other. So the agent must remember the sign. The best mean return
+# is 1; without a memory, it is 0.
 #
 # **Metronome.** Every observation is the number 1. The reward of action 1 ("beat") is 1 in the
 # fourth step of a game and -0.25 in all other steps. A game has 1 to 8 steps, at random. So the
@@ -933,7 +938,7 @@ climb()
 
 
 class Unforgetting(nn.Module):
-    """An agent's wrapper: after `restart`, one call uses the given memory, then its own."""
+    """A wrapper: the first call after `restart` uses the given memory, later calls that of the last."""
 
     def __init__(self, inner):
         super().__init__()
@@ -1003,11 +1008,11 @@ plt.show()
 # nothing is earned before the agent connects the memory with the action. Then it rises within about
 # fifty updates. In Cue, each point is a mean over few games, so the curve fluctuates.
 #
-# In Metronome, the setting "does not forget" learns nothing. In training, the count continues from
-# the previous game, so the memory in the fourth step differs from rollout to rollout, and "beat at
-# four" cannot be learned. The agent learns never to choose "beat". In Cue the result depends on
-# luck: an agent may learn to overwrite the old sign when a new sign comes (with one of our two
-# seeds, it did), or not.
+# In Metronome, the agent of the setting "does not forget" does not learn to count. In training, the
+# count continues from the previous game, so the memory in the fourth step differs from rollout to
+# rollout, and "beat at four" cannot be learned. The agent learns never to choose "beat". In Cue the
+# result depends on luck: an agent may learn to overwrite the old sign when a new sign comes (with
+# one of our two seeds, it did), or not.
 # If the mask is ignored completely, returns also contain rewards of the next game, and the agent
 # learns nothing in either world.
 #
@@ -1018,9 +1023,9 @@ plt.show()
 #
 # The next cell plots what the agents of the first seed do in each step. In Metronome, the setting
 # "right" should have a high bar at step 3 (counted from 0), although all eight observations are the
-# same. A smaller bar next to it means that the agent still counts imprecisely. In Cue, the two
-# lines may have any values until the junction at step 7. There, the observation is the same after
-# both signs, so only the memory can separate the lines.
+# same. A smaller bar of the same color at step 2 or 4 means that the agent still counts
+# imprecisely. In Cue, the two lines may have any values until the junction at step 7. There, the
+# observation is the same after both signs, so only the memory can separate the lines.
 
 # %% inside
 
@@ -1103,7 +1108,7 @@ if ATARI:
             alive = torch.as_tensor(is_not_done[:, column, None])
             memory = [part * alive for part in memory]
         values, alive = np.stack(values, axis=1), is_not_done[:, :-1]
-        returns = values * is_not_done  # the last column stands for all that follows
+        returns = values * is_not_done  # bootstrap: the last value replaces all later rewards
         for column in reversed(range(rewards.shape[1] - 1)):
             later = rewards[:, column] + gamma * returns[:, column + 1]
             returns[:, column] = later * is_not_done[:, column]
@@ -1163,18 +1168,18 @@ else:
 #   weight is too small;
 # - advantages are too large: rewards are not scaled, or values are far off;
 # - steps are too large: use a smaller learning rate, or clip the gradient norm;
-# - if all of this is right, 0.01 may be too small for this game.
+# - if all of this is right, the entropy coefficient 0.01 may be too small for this game.
 #
 # If the entropy is still 2.64 after 300 updates, rewards do not reach the policy: the advantages do
 # not depend on the actions, or `opt` has the weights of another agent.
 #
 # **The explained variance** (below) is $1 - \text{Var}(G - V) / \text{Var}(G)$ over the actions of
-# a rollout, with the values before the update. It says which part of the differences between
+# a rollout, with the values before the update. It says what fraction of the variance of the
 # returns the critic predicts: 1 if it predicts them all, and 0 if its value is the same in every
 # game. In our run, it was below 0 in the first 25 updates, and then it stayed at 0; "What the
-# network computes" shows why. For our agent with a mean score of 14,315, it was between 0.6 and
-# 0.8. If it stays clearly below 0, the values are worse than a constant: check what follows the end
-# of a game.
+# network computes" shows why. For our best agent of section 11, it was between 0.6 and
+# 0.8. If it stays clearly below 0, the values are worse than a constant: check how your code
+# handles the end of a game.
 #
 # We do not plot **the loss**, because it does not show progress. The value of $\hat J$ has no
 # meaning, and $L_\text{value}$ can grow when the agent improves, because returns become larger.
@@ -1210,7 +1215,7 @@ if ATARI:
     print("finite:", bool(logits.isfinite().all() and values.isfinite().all()), "(expected True)")
     spread = logits.softmax(dim=-1).std(dim=0).mean()
     print(
-        f"standard deviation between games: of a probability {spread:.5f}, of V {values.std():.5f}"
+        f"standard deviation across games: action probabilities {spread:.5f}, V {values.std():.5f}"
     )
 else:
     print(SKIPPED)
@@ -1269,7 +1274,7 @@ if ATARI:
     )
     axes.axvline(scores.mean(), color="#0072b2", label="mean (the score that counts)")
     axes.plot(scores, np.zeros(len(scores)), "o", color="black", alpha=0.5, label="a game")
-    axes.plot(scores.max(), 0, "o", color="#d55e00", label="best game (not used)")
+    axes.plot(scores.max(), 0, "o", color="#d55e00", label="best game (not the score)")
     axes.axvline(training.THRESHOLD, color="tab:green", linestyle=":", label="target")
     axes.set(
         xlabel="score",
@@ -1307,9 +1312,9 @@ else:
 # of them together and trained for 1.5 million actions, which takes 24 minutes on one core. With
 # three seeds, the mean scores of the 20 test games were 14,315, 13,315 and 10,820.
 #
-# What is the effect of each technique? We removed one at a time (an **ablation study**), with one
-# seed and 400,000 actions, which take seven to nine minutes. Each figure is the mean of the 20 test games
-# with its standard error.
+# What is the effect of these techniques? We removed some one at a time (an **ablation study**) and
+# others together, with one seed and 400,000 actions, which take seven to nine minutes. Each figure
+# is the mean of the 20 test games with its standard error.
 #
 # | training setup (400,000 actions) | mean score |
 # | --- | --- |
@@ -1320,18 +1325,18 @@ else:
 # | the settings of *Practical RL*, with the mask used correctly | 4,595 ± 210 |
 # | without scaled rewards | 3,920 ± 310 |
 #
-# So scaled rewards matter most at the beginning. An agent can reach about 4,000 without looking
-# (section 9). With one seed, you cannot say which of the first four rows is best. The other
-# techniques may help later: we have not measured GAE, normalized advantages, orthogonal weights and
-# the learning rate separately.
+# So scaled rewards matter most at the beginning. Our agent of section 9 scored more than
+# 3,000 without looking. With one seed, you cannot say which of the first four rows is best.
+# The other techniques may help later: we have not measured GAE, normalized advantages, orthogonal
+# weights and the learning rate separately.
 #
 # The purpose of each technique:
 #
 # - **Scaled rewards.** An enemy is worth 100 points or more, so discounted returns are in the
 #   hundreds, and squared errors in the tens of thousands or more. In the shared layers, the gradient
-#   of the value loss is then much larger than that of the policy, and the entropy term, with its
-#   coefficient of 0.01, has almost no effect. Divided by 100 and clipped at 5, rewards have a scale
-#   of about 1.
+#   of the value loss outgrows that of the policy as the value head learns large weights, and the
+#   entropy term, with its coefficient of 0.01, has almost no effect. Divided by 100 and clipped at
+#   5, rewards have a scale of about 1.
 # - **16 games × 16 actions.** A gradient from 45 actions in five situations has a high variance.
 #   With 256 actions in sixteen games, the variance is lower, and in longer rollouts, returns
 #   contain more rewards before they rely on the critic. This setting is also cheaper per action:
@@ -1339,9 +1344,10 @@ else:
 # - **The learning rate.** *Practical RL* says "default parameters" (that would be 1e-3) but uses
 #   1e-5. With 1e-5, Adam usually moves a weight by 1e-5 or less per update, so it needs very many
 #   updates.
-# - **GAE.** The n-step return has the variance of up to 16 actions; the one-step error has the full
-#   bias of the critic. Generalized advantage estimation (GAE) is a weighted mean of all lengths:
-#   each further step multiplies the weight by $\lambda = 0.95$.
+# - **GAE.** The n-step return has the variance of up to 16 actions; the TD error (the one-step
+#   advantage) has the full bias of the critic. Generalized advantage estimation (GAE) is a weighted
+#   mean of the n-step advantages for all n: each further step multiplies the weight by
+#   $\lambda = 0.95$.
 # - **Normalized advantages.** In each rollout, subtract their mean and divide by their standard
 #   deviation. Then the policy gradient has a similar scale whether scores are 500 or 20,000.
 # - **Cuts at lost lives.** A game has four lives, so a rollout of 16 actions hardly shows the cost
