@@ -25,7 +25,10 @@ QUOTED = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"|`([^`\n]*)`")
 CALLED = re.compile(r"[\w.<>]+\(\)")  # total() takes 2 positional arguments
 ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 TYPES = {name for name, value in vars(builtins).items() if isinstance(value, type)} | {"NoneType", "Tensor", "ndarray"}
-INPUTS_FOLLOW = re.compile(r" (?:was tried with|received|was called without arguments)(?: \(case [^\n]*\))?:$")
+# "was tried with" stands in results of earlier checkouts.
+INPUTS_FOLLOW = re.compile(
+    r"^Input of .*:$| (?:was tried with|received|was called without arguments)(?: \(case [^\n]*\))?[.:]$"
+)
 COMPARED = re.compile(r"\bexpected\b.*\bgot\b", re.DOTALL)
 MAX_SUMMARY = 160  # characters
 

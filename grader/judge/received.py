@@ -80,18 +80,19 @@ def describe_call(case: Case, question: Question, received: ReceivedCall | None)
     """Return lines that show the arguments of a function, and the inputs of the case if those do not show everything."""
     inputs = [f"  {name} = {format_value(value, SHOWN_INPUTS)}" for name, value in case.inputs.items()]
     if received is None:
-        return [f"{question.function} was tried with (case {case.name}):", *inputs]
+        return [f"Input of {question.function} (case {case.name}):", *inputs]
     lines = [f"  {name} = {format_value(value, SHOWN_INPUTS)}"[:MAX_LINE] for name, value in received.arguments.items()]
     if received.left_out:
         lines.append(f"  ... and {received.left_out} more")
     if not lines:
-        did = "was called without arguments"
+        did = f"was called without arguments (case {case.name})."
     elif received.times > 1:
-        did = f"was called {received.times:,} times; in the last call, which may be right, it received"
+        often = f"was called {received.times:,} times (case {case.name})."
+        did = f"{often} The last call, which may not be the wrong one, received:"
     else:
-        did = "received"
+        did = f"received (case {case.name}):"
     rest = [line for name, line in zip(case.inputs, inputs, strict=True) if not received.whole and not received.shows(name)]
-    return [f"{received.function} {did} (case {case.name}):", *lines, *(["inputs of the case:", *rest] if rest else [])]
+    return [f"{received.function} {did}", *lines, *(["inputs of the case:", *rest] if rest else [])]
 
 
 def _name_values(arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:

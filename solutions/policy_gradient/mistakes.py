@@ -571,7 +571,7 @@ copy_of_the_seed_passed_on = altered(
 seed_not_passed_on = altered(
     "collect_rollouts",
     {"distribution_sample(logits, seed=seed)": "distribution_sample(logits)"},
-    hint="Which arguments does utils.distribution_sample get: both the policy's outputs and the seed?",
+    hint="Does utils.distribution_sample get both the policy's outputs and the seed?",
 )
 
 samples_from_probabilities = altered(
@@ -601,7 +601,7 @@ seed_starts_again_in_every_rollout = altered(
         "observation = env.reset()": "ring = None if seed is None else seed.copy()\nobservation = env.reset()",
         "seed=seed)": "seed=ring)",
     },
-    hint="Does every rollout pass on the same seed array, so that sampling continues where it stopped?",
+    hint="Do all rollouts share one seed array, so that each continues the random sequence of the last?",
 )
 
 logits_of_the_next_observation = altered(

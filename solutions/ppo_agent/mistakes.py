@@ -2178,7 +2178,7 @@ normalized_in_the_minibatch = altered(
         'part = batch["advantage"]\n'
         'batch["advantage"] = (part - part.mean()) / (part.std() + 1e-8)',
     },
-    hint="Over which rows do you take the mean: all rows, or those of one minibatch?",
+    hint="Over which rows do you normalize the advantages: all rows, or those of one minibatch?",
     source="student code",
 )
 

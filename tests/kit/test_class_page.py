@@ -274,7 +274,7 @@ def test_what_submissions_do_makes_a_group(one: Any, other: Any, alike: bool) ->
     assert groups == ([(1, ["0", "1"])] if alike else [(1, ["0"]), (2, ["1"])])
 
 
-COMPARED = "returns:\n  expected [1.5, 2]\n  got      [1.5, 3]\n  1 of 2 differ\nf was tried with (case c):\n  a = 9"
+COMPARED = "returns:\n  expected [1.5, 2]\n  got      [1.5, 3]\n  1 of 2 differ\nInput of f (case c):\n  a = 9"
 
 
 @pytest.mark.parametrize(

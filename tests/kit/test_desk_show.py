@@ -174,12 +174,12 @@ def test_arguments_are_separated_from_the_case(shown) -> None:
     received = ReceivedCall("Actor.forward", {"state": states}, times=3)
     text = shown({"a": 1}, {"a": 2}, {"states": states.copy(), "sizes": [3, 2]}, received=received)
     said, _, case = text.partition("inputs of the case:\n")
-    assert "Actor.forward was called 3 times; in the last call, which may be right, it received (case some_case):" in said
+    assert "Actor.forward was called 3 times (case some_case). The last call, which may not be the wrong one, received:" in said
     assert "state" in said
     assert "sizes = [3, 2]" in case
     assert "states" not in text
     nothing = shown({"a": 1}, {"a": 2}, {"size": 2}, received=ReceivedCall("OUNoise.sample", {}))
-    assert "OUNoise.sample was called without arguments (case some_case):\n\ninputs of the case:\n  size = 2" in nothing
+    assert "OUNoise.sample was called without arguments (case some_case).\n\ninputs of the case:\n  size = 2" in nothing
 
 
 def test_nan_and_infinity(shown) -> None:
