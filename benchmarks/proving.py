@@ -105,19 +105,29 @@ def again(folder: Path) -> dict:
 
 
 def check(folder: Path, files: Iterable[str] = tuple(CHANGED)) -> dict:
-    """Return what `make check` costs after one changed file, for each of these; what passed before it must be known."""
+    """Return what `make check` costs after one changed file, for each of these; what passed before it must be known.
+
+    Each begins with what is known now: what another change has shown is forgotten.
+    """
     found = {}
     if (ROOT / ".cache").is_dir():
         shutil.copytree(ROOT / ".cache", folder / ".cache", dirs_exist_ok=True)
-    for name in files:
-        path, (old, new) = folder / name, CHANGED[name]
-        before = path.read_text(encoding="utf-8")
-        assert old in before, f"{name} has no {old!r} any more: choose another change"
-        path.write_text(before.replace(old, new, 1), encoding="utf-8")
-        try:
-            found[name] = measured(["make", "check"], folder)
-        finally:
-            path.write_text(before, encoding="utf-8")
+    with tempfile.TemporaryDirectory() as kept:
+        caches = [folder / name for name in (".cache", ".pytest_cache") if (folder / name).is_dir()]
+        for cache in caches:
+            shutil.copytree(cache, Path(kept, cache.name))
+        for name in files:
+            path, (old, new) = folder / name, CHANGED[name]
+            before = path.read_text(encoding="utf-8")
+            assert old in before, f"{name} has no {old!r} any more: choose another change"
+            path.write_text(before.replace(old, new, 1), encoding="utf-8")
+            try:
+                found[name] = measured(["make", "check"], folder)
+            finally:
+                path.write_text(before, encoding="utf-8")
+            for cache in caches:
+                shutil.rmtree(cache)
+                shutil.copytree(Path(kept, cache.name), cache)
     return found
 
 
