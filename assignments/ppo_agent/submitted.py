@@ -106,7 +106,7 @@ def test_advantages(estimator: Callable[..., np.ndarray] = GeneralizedAdvantageE
 class IndependentGaussianProcess:
     """A normal distribution over actions with n independent dimensions.
 
-    keras-rl calls what generates actions a process; this is not a Gaussian process.
+    In keras-rl, an object that generates actions is a process; this is not a Gaussian process.
 
     Args:
         n: The number of dimensions.
@@ -460,8 +460,8 @@ class PPOAgent:
         density of the action under the current policy, divided by its density when it was chosen.
         Negate the sum, exactly once.
 
-        Shapes: `log_prob` is `[B, 1]`, and `advantage` is `[B]`. If you multiply them, you get
-        `[B, B]` and no error.
+        Shapes: the ratio is `[B, 1]`, like `log_prob`, and `advantage` is `[B]`. If you multiply
+        these two, you get `[B, B]` and no error.
         """
         # YOUR CODE HERE (about 7 lines)
         raise NotImplementedError(

@@ -28,10 +28,10 @@
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
 # >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
 # >   defines the function (for a method, its whole class) is run, and then the definition in the
-# >   cell is graded (it also needs the imports of `submitted.py`). The version you edited
-# >   last is graded: when you change the definition in `submitted.py` and save it, `%grade` grades
-# >   the file instead, until you run the cell again. `del NAME` drops the cell's definition, and
-# >   `%grade QUESTION --file` grades the file.
+# >   cell is graded; the cell also needs the imports of `submitted.py`. From then on, `%grade`
+# >   grades the cell's definition. When you change the definition in `submitted.py` and save it,
+# >   `%grade` grades the file, until you run the cell again. `del NAME` drops the cell's
+# >   definition, and `%grade QUESTION --file` grades the file.
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
 # > - You may also define everything in a notebook and submit that notebook.
@@ -161,8 +161,8 @@ for name, env, push in [
 # **Write `step` and `reset` of `Summaries`**. Both return exactly what the environment returns. In
 # addition, they count steps and sum rewards. When an episode ends, *terminated or truncated*,
 # append its return, its length and the mean of the latest `window` returns to the lists, and pass
-# them to the writer, if there is one. If `reset` interrupts an episode, this episode leaves no
-# entry.
+# these three numbers to the writer, if there is one. If `reset` interrupts an episode, this episode
+# leaves no entry.
 #
 # The cell plays back scripted rewards. The second episode is truncated. The third is interrupted by
 # `reset` after its first step.
@@ -940,14 +940,15 @@ for interactions, expected in (
 # environments**: tiny worlds in which one thing can go wrong, and whose correct result is known.
 # They form a ladder. Training takes about a second per rung. If the agent fails on a rung, it is
 # trained again with another seed. The first rung that fails shows where to look. Each observation
-# contains a sign, -1 or +1, and the number of steps so far. The discount factor is 0.8 everywhere.
+# contains a sign, -1 or +1, and the number of steps so far (except on the rung "truncated"). The
+# discount factor is 0.8 everywhere.
 #
 # | rung | what happens | result of a correct agent |
 # | --- | --- | --- |
 # | constant | one step; the reward is always 1 | $V = 1$ |
 # | observation | one step; the reward is the sign that is observed | $V(-) = -1$, $V(+) = 1$ |
 # | two steps | the second reward is 1 | $V = 0.8$, one step later $V_2 = 1$ |
-# | truncated | every reward is 1; a time limit, not in the observation, is 4 steps | $V = 1 / (1 - 0.8) = 5$ |
+# | truncated | every reward is 1; truncated after 4 steps, which the observation does not count | $V = 1 / (1 - 0.8) = 5$ |
 # | action | one step; the reward is $-(a - 0.5)^2$ | $\mu = 0.5$ for both signs |
 # | combined | second reward $-(a_1 - 0.5\, \text{sign})^2$ for the *first* action $a_1$ | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
 #
@@ -1054,10 +1055,10 @@ utils.climb(RUNGS, lambda env, seed: look_at(train_probe(env, seed)), probes["PP
 # ## 14 · A point that should go to the middle
 #
 # Next, a task with motion. In `utils.PointMass(d)`, $d$ forces from -1 to 1 push a point in $d$
-# dimensions (the environment clips them). The observation has the position $p$ and the velocity. In
-# each of the 30 steps, the reward is minus the mean of $p_i^2 + 0.01 a_i^2$ over the dimensions.
-# The episode ends with a truncation, like the cheetah's. The mean return is -0.435 for the best
-# policy, -10 with zero forces, and -29 with random forces.
+# dimensions (the environment clips the forces). The observation has the position $p$ and the
+# velocity. In each of the 30 steps, the reward is minus the mean of $p_i^2 + 0.01 a_i^2$ over the
+# dimensions. The episode ends with a truncation, like the cheetah's. The mean return is -0.435 for
+# the best policy, -10 with zero forces, and -29 with random forces.
 #
 # The settings are those of the cheetah, scaled down: 480 steps per trajectory, 8 minibatches,
 # $\gamma = 0.95$, and a larger learning rate, because there are fewer updates. Training takes 3 to
@@ -1225,7 +1226,8 @@ plt.show()
 #
 # The return shows whether the agent learns. If it does not, these curves show why. Each point covers
 # all rows of one trajectory. Explained variance, values, targets and advantages use the values that
-# were recorded *before* training on it. All other curves are measured *after* it.
+# were recorded *before* training on this trajectory. All other curves are measured *after* this
+# training.
 #
 # - **Explained variance** (of the targets, by the values): starts below 0 and rises, with
 #   fluctuations, to between 0.2 and 1. If it stays at 0 or below, the critic learns nothing.

@@ -32,10 +32,10 @@
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
 # >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
 # >   defines the function (for a method, its whole class) is run, and then the definition in the
-# >   cell is graded (it also needs the imports of `submitted.py`). The version you edited last is
-# >   graded: when you change the definition in `submitted.py` and save it, `%grade` grades the file
-# >   instead, until you run the cell again. `del NAME` drops the cell's definition, and
-# >   `%grade QUESTION --file` grades the file.
+# >   cell is graded; the cell also needs the imports of `submitted.py`. From then on, `%grade`
+# >   grades the cell's definition. When you change the definition in `submitted.py` and save it,
+# >   `%grade` grades the file, until you run the cell again. `del NAME` drops the cell's
+# >   definition, and `%grade QUESTION --file` grades the file.
 # > - The first cell that calls something you have not written yet stops with a
 # >   `NotImplementedError` that says what to write.
 # > - You may also define everything in a notebook and submit that:
@@ -205,7 +205,12 @@ for action in (0.5, np.array([0.5]), np.array([0.5, -0.5])):
 
 joints = submitted.ReplayBuffer(obs_dim=3, size=ROWS, batch_size=2, act_dim=2)
 joints.store(np.zeros(3), np.array([0.5, -0.5]), 0.0, np.zeros(3), False)
-print("yours, action [ 0.5 -0.5]         :", joints.acts_buf[0], "of", list(joints.acts_buf.shape))
+print(
+    "yours, action [ 0.5 -0.5]         :",
+    joints.acts_buf[0],
+    "in an array",
+    list(joints.acts_buf.shape),
+)
 
 # %% actions-seen [markdown]
 # With two joints, the faulty code stops with an error. That is better than a wrong result. Since
@@ -375,7 +380,7 @@ plt.show()
 #
 # (In this section, $\theta$ and $\mu$ are parameters of the noise. In sections 2 and 10, $\theta$
 # is the pendulum's angle; otherwise it stands for the weights and $\mu$ for the actor. Papers use
-# the same symbols for both.)
+# the same symbols for the noise and for the networks.)
 #
 # For $0 < \theta < 2$, the long-run mean, the variance and the correlation of samples $k$ steps
 # apart are
@@ -1784,8 +1789,8 @@ plt.show()
 # your code. It puts the mean of the scores minus their standard deviation on the leaderboard.
 #
 # A single episode says little, because scores depend strongly on the start (the course text judges
-# by a single episode). For a fair comparison, play the same ten episodes, with the same ten seeds.
-# A mean of -200 or above is good.
+# by a single episode). To compare agents fairly, play the same ten episodes (the same ten seeds)
+# with each of them. A mean of -200 or above is good.
 
 # %% save
 trained_actor.save_actor("actor.safetensors", agent.actor)

@@ -26,11 +26,11 @@
 # >   `grade.py` says whether it is right.
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
 # >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
-# >   defines the function is run, and then the definition in the cell is graded (the cell also
-# >   needs the imports of `submitted.py`). The version you edited last is
-# >   graded: when you change the definition in `submitted.py` and save it, `%grade` grades the file
-# >   instead, until you run the cell again. `del NAME` drops the cell's definition, and
-# >   `%grade QUESTION --file` grades the file.
+# >   defines the function is run, and then the definition in the
+# >   cell is graded; the cell also needs the imports of `submitted.py`. From then on, `%grade`
+# >   grades the cell's definition. When you change the definition in `submitted.py` and save it,
+# >   `%grade` grades the file, until you run the cell again. `del NAME` drops the cell's
+# >   definition, and `%grade QUESTION --file` grades the file.
 # > - A cell that calls a function you have not written yet stops with a `NotImplementedError` that
 # >   says what to return.
 # > - You may also define the functions in a notebook and submit that notebook.
@@ -232,12 +232,12 @@ print(f"last reward {last_reward:.1f}")
 # You have all the parts now; `train_policy_gradient` combines them. It has two blanks.
 #
 # **First blank, once per collection.** Collect `rollouts_before_training` rollouts, append their
-# mean final reward to the list, and compute the returns. (With a value network, also compute
+# mean final reward to `final_rewards`, and compute the returns. (With a value network, also compute
 # advantages. Section 6 explains them; you can leave them out until then.)
 #
 # **Second blank, once per epoch.** Neighboring rows of an episode are similar. So shuffle all $T$
 # rows and split them into minibatches of `minibatch_size` rows; the last minibatch may be smaller.
-# For each minibatch, compute the loss, append its value to the list, and update: `zero_grad`,
+# For each minibatch, compute the loss, append its value to `actor_losses`, and update: `zero_grad`,
 # `backward`, `step`. A minibatch is a set of row *indices*. Use the same indices for observations,
 # actions, recorded log-probabilities (`old_logits`) and returns. Otherwise an action is weighted by
 # the return of a different action.
@@ -679,8 +679,9 @@ experiment(
 # factor has no effect.)
 # The policy loss treats advantages as data: they carry no gradient.
 #
-# In the cell, $V(s) = s$. In the first batch, the errors are 1, 0 and 2, so the value loss is $5 /
-# 3 = 1.667$. In the second batch, the advantages are 1, 0, 2, 1 before they are standardized.
+# In the cell, $V(s) = s$. In the first batch, the errors $V(s_t) - R_t$ are -1, 0 and 2, so the
+# value loss is $5 / 3 = 1.667$. In the second batch, the advantages are 1, 0, 2, 1 before they are
+# standardized.
 
 # %% critic
 value_net = nn.Linear(1, 1)
@@ -901,8 +902,8 @@ experiment(
 # But it needs only about 400 rollouts to come close to that result, and it works with a learning
 # rate at which the vanilla loss fails on every seed. On a new problem you do not know the right
 # learning rate, so this matters. Small collections are one reason for the two bad seeds: with
-# `rollouts_before_training=8` in place of 4, so that the rows of a minibatch come from more
-# rollouts, all 20 seeds reach 95%, with the same total number of rollouts.
+# `rollouts_before_training=8` in place of 4, all 20 seeds reach 95% with the same total number of
+# rollouts: the rows of a minibatch come from more rollouts.
 #
 # Compare the pictures with those of section 7. At the same learning rate, about 90% of the
 # approximate KLs are now below 0.05, and the clip fraction is mostly below a third: once $\rho$ has
@@ -1003,7 +1004,7 @@ plt.show()
 # Healthy here: the approximate KL is at most 0.03, and the clip fraction falls from a third to a
 # few percent. The entropy falls only from $\log 2 = 0.69$ to about 0.55, because both pushes are
 # good while the pole is nearly upright. The explained variance can stay low, and the critic is not
-# to blame: if all episodes last 500 steps, returns differ only because the end is near, and no
+# to blame: if all episodes last 500 steps, returns differ only by how near the end is, and no
 # observation shows this. So always read the explained variance together with the returns.
 #
 # On a machine with a screen and pygame you can watch your agent:

@@ -36,10 +36,10 @@
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
 # >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
 # >   defines the function (for a method, its whole class) is run, and then the definition in the
-# >   cell is graded (it also needs the imports of `submitted.py`). The version you edited last is
-# >   graded: when you change the definition in `submitted.py` and save it, `%grade` grades the file
-# >   instead, until you run the cell again. `del NAME` drops the cell's definition, and
-# >   `%grade QUESTION --file` grades the file.
+# >   cell is graded; the cell also needs the imports of `submitted.py`. From then on, `%grade`
+# >   grades the cell's definition. When you change the definition in `submitted.py` and save it,
+# >   `%grade` grades the file, until you run the cell again. `del NAME` drops the cell's
+# >   definition, and `%grade QUESTION --file` grades the file.
 # > - The first cell that calls something you have not written yet stops with a
 # >   `NotImplementedError` that says what to write.
 # > - You may also define everything in a notebook and submit that:
@@ -764,7 +764,8 @@ plt.show()
 # is enough: the gradient of the mean over the batch is NaN, then so are many weights of the actor,
 # and from then on every action. The gradient of the square is defined everywhere. A sampled action
 # is rarely exactly the mean, so the program fails only now and then, and such faults are hard to
-# find. With the sampling of section 6 and $s = 0$, however, every action is exactly the mean.
+# find. With the drafts' faulty sampling (section 6) and $s = 0$, however, every action is exactly
+# the mean.
 
 # %% entropy-text [markdown]
 # ## 9 · The entropy
@@ -871,7 +872,7 @@ print("the oldest observation matters:", not torch.equal(mu, actor(changed)[0]),
 # A single observation may not contain everything the agent needs. A single photograph of a pendulum
 # does not show its velocity; two photographs do. So a **state** is the window of the latest $w$
 # observations. At the beginning of an episode, there are fewer than $w$. Then zeros replace the
-# missing observations, never observations of the previous episode.
+# missing observations; observations of the previous episode are never used.
 #
 # **Write `EpisodeMemory.get_recent_state`.** It only reads the memory: the observation is appended
 # later, in `backward`, together with the result of the action.
@@ -1243,8 +1244,9 @@ plt.show()
 # If $A > 0$, the action should become more likely, but a ratio above $1 + \varepsilon$ does not
 # increase the objective any further. If $A < 0$, the action should become less likely, but a ratio
 # below $1 - \varepsilon$ does not increase the objective any further, either. Where the objective is
-# flat, the gradient of that row is 0. The **minimum** matters on the other side: an action with
-# $A > 0$ that has become *less* likely keeps the gradient of $\rho A$: clipping never sets it to 0.
+# flat, a row adds nothing to the gradient. The **minimum** matters on the other side: an action
+# with $A > 0$ that has become *less* likely keeps the gradient of $\rho A$: clipping never sets it
+# to 0.
 #
 # **Write `policy_loss`**: gradient *descent* on it should maximize the clipped surrogate plus
 # `entropy_coef` times the entropy. Then write **`value_loss`**.
@@ -1335,11 +1337,11 @@ plt.show()
 # with $A < 0$ that has become *more* likely is pushed back with its full gradient. The gray band is
 # the range from $1 - \varepsilon$ to $1 + \varepsilon$.
 #
-# **The trap.** `log_prob` is `[B, 1]` and `advantage` is `[B]`. Their product is `[B, B]`: it
-# combines every action with the advantage of every row. The mean is still a single number. But
-# normalized advantages have the mean 0, so where the ratios are not clipped, the terms cancel and
-# the gradient is nearly 0. The agent learns much more slowly (section 20), and no error is raised.
-# The first line of the output reveals this fault.
+# **The trap.** The ratio is `[B, 1]`, like `log_prob`, and `advantage` is `[B]`. Their product is
+# `[B, B]`: it combines every action with the advantage of every row. The mean is still a single
+# number. But normalized advantages have the mean 0, so where the ratios are not clipped, the terms
+# cancel and the gradient is nearly 0. The agent learns much more slowly (section 20), and no error
+# is raised. The first line of the output reveals this fault.
 
 # %% update-text [markdown]
 # ## 16 · The update
@@ -1800,9 +1802,9 @@ plt.show()
 
 # %% pendulum-figure [markdown]
 # We trained twenty such agents (`benchmarks/results/ppo_agent_training.json` in the repository of
-# these assignments). In twenty test episodes without exploration, nineteen of them had a mean above
-# -250; the worst had -295. The interquartile mean, which leaves out the best and the worst quarter
-# of the agents, was -148. In a hundred other, harder episodes, it was -208. The PPO of
+# these assignments). In twenty test episodes without exploration, nineteen of the agents had a mean
+# above -250; the worst had -295. The interquartile mean, which leaves out the best and the worst
+# quarter of the agents, was -148. In a hundred other, harder episodes, it was -208. The PPO of
 # Stable-Baselines3 with the same settings reached -147 and -208, and took 1.7 times as long. If you
 # resample the seeds (a statistical bootstrap), the difference in the twenty test episodes is
 # between -7 and 6 in 95 % of the samples, so twenty seeds do not show which implementation is
@@ -1945,8 +1947,8 @@ plt.show()
 #   the same data for more epochs.)*
 # - **$\gamma = 0.99$ on the pendulum.** *(The agent takes later costs into account, but the
 #   advantages are noisier. It needs about one and a half times as many episodes. With our three
-#   seeds the mean was better: -134 instead of -157, and -177 instead of -234 (a mean; -208 above is
-#   interquartile) in a hundred other episodes.)*
+#   seeds the mean was better: -134 instead of -157. In a hundred other episodes, it was -177
+#   instead of -234. The -208 above is an interquartile mean.)*
 # - **One pendulum at a time** (`training.fit`), or 16. *(One is as good as four, but slower: with
 #   four, one call of the actor serves all of them. With 16, all episodes end at the same moment, so
 #   an update gets 16 episodes, and there are a quarter as many updates.)*

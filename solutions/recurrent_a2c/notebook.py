@@ -12,7 +12,7 @@
 #
 # In **`submitted.py`**, you write the network's `forward` and fill in four blanks of
 # `train_on_rollout`. This is not much code. But two things often go wrong, and neither raises an
-# error: the column where one game ends and the next begins, and shapes that broadcast by accident.
+# error: the boundary between one game and the next, and shapes that broadcast by accident.
 # Most cells here are about these two. The files `atari_util.py`, `env_pool.py`, `training.py` and
 # `trained_agent.py` are provided. They are short: read them, but do not change them.
 #
@@ -28,10 +28,10 @@
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
 # >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
 # >   defines the function (for a method, its whole class) is run, and then the definition in the
-# >   cell is graded (it also needs the imports of `submitted.py`). The version you edited
-# >   last is graded: when you change the definition in `submitted.py` and save it, `%grade` grades
-# >   the file instead, until you run the cell again. `del NAME` drops the cell's definition, and
-# >   `%grade QUESTION --file` grades the file.
+# >   cell is graded; the cell also needs the imports of `submitted.py`. From then on, `%grade`
+# >   grades the cell's definition. When you change the definition in `submitted.py` and save it,
+# >   `%grade` grades the file, until you run the cell again. `del NAME` drops the cell's
+# >   definition, and `%grade QUESTION --file` grades the file.
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
 # > - You may also define everything in a notebook and submit that notebook.
@@ -161,9 +161,9 @@ else:
 # Markov decision process (POMDP): the probabilities of everything that can happen next depend on a
 # state, but the agent observes only a part of this state.
 #
-# One solution is to stack the last four frames. A stack shows velocities, but nothing older than
-# about a quarter of a second. The other solution is a **recurrent** network. It gets one frame and
-# its own memory of everything before, so it can learn what to keep.
+# One solution is to stack the last four observations. A stack shows velocities, but nothing older
+# than about a quarter of a second. The other solution is a **recurrent** network. It gets one frame
+# and its own memory of everything before, so it can learn what to keep.
 #
 # The cell shows the last four observations, and the change from the third to the fourth: red pixels
 # have become lighter, blue ones darker. You see motion only in the last picture, not in any single
@@ -339,8 +339,8 @@ else:
 # ### Where a game ends
 #
 # Games end in the middle of rollouts, in a different column for each row. The mask `is_not_done`
-# marks these columns. A toy example shows how. In `Toy`, a game has three actions, and the reward
-# of the third action is 8. The observation counts the actions. The memory of the agent `Counter`
+# marks these columns. A toy example shows how. In `Toy`, a game lasts three steps, and the reward
+# of the third step is 8. The observation counts the actions. The memory of the agent `Counter`
 # counts the observations that it has already seen in this game. The cell shows eight columns of one
 # row of the pool. A2 is the observation of game A after two actions.
 #
@@ -375,7 +375,7 @@ else:
 
 
 class Toy(gym.Env):
-    """A game of three actions; the last one pays 8. Observation: (number of the game, actions)."""
+    """A game of three steps; the last has reward 8. Observation: (number of the game, steps so far)."""
 
     observation_space = gym.spaces.Box(0, 100, (2,), np.float32)
     action_space = gym.spaces.Discrete(2)
@@ -938,7 +938,7 @@ climb()
 
 
 class Unforgetting(nn.Module):
-    """A wrapper: the first call after `restart` uses the given memory, later calls that of the last."""
+    """A wrapper: after `restart`, one call uses the given memory; later ones, that of the previous call."""
 
     def __init__(self, inner):
         super().__init__()
@@ -1312,9 +1312,9 @@ else:
 # of them together and trained for 1.5 million actions, which takes 24 minutes on one core. With
 # three seeds, the mean scores of the 20 test games were 14,315, 13,315 and 10,820.
 #
-# What is the effect of these techniques? We removed some one at a time (an **ablation study**) and
-# others together, with one seed and 400,000 actions, which take seven to nine minutes. Each figure
-# is the mean of the 20 test games with its standard error.
+# What is the effect of these techniques? We removed some of them one at a time (an **ablation
+# study**) and others together, with one seed and 400,000 actions, which take seven to nine minutes.
+# Each figure is the mean of the 20 test games with its standard error.
 #
 # | training setup (400,000 actions) | mean score |
 # | --- | --- |
@@ -1325,10 +1325,10 @@ else:
 # | the settings of *Practical RL*, with the mask used correctly | 4,595 ± 210 |
 # | without scaled rewards | 3,920 ± 310 |
 #
-# So scaled rewards matter most at the beginning. Our agent of section 9 scored more than
-# 3,000 without looking. With one seed, you cannot say which of the first four rows is best.
-# The other techniques may help later: we have not measured GAE, normalized advantages, orthogonal
-# weights and the learning rate separately.
+# So scaled rewards matter most at the beginning. For comparison, our agent of section 9 scored more
+# than 3,000 without using the screen. With one seed, you cannot say which of the first four rows is
+# best. The other techniques may help later. We have not measured GAE, normalized advantages,
+# orthogonal weights and the learning rate separately.
 #
 # The purpose of each technique:
 #

@@ -235,6 +235,7 @@ def test_long_training(student):
         "resets between episodes are given a seed",
     )
     student.expect("training_for_long", only(*names))
+    student.expect("training_for_long", only("steps of a second training, for one frame"))
 
 
 @points(1, question="DDPGAgent.test")
