@@ -21,7 +21,7 @@ except ModuleNotFoundError:  # this notebook without the folder `grader` beside 
     def _grade(line, cell=None):
         if cell is not None:
             get_ipython().run_cell(cell)
-        print(f"not graded: no folder `grader`; in the assignment folder, run `python grade.py {line}`")
+        print(f"not graded: run `python grade.py {line}` in the assignment's folder")
 
     get_ipython().register_magic_function(_grade, magic_kind="line_cell", magic_name="grade")"""
 

@@ -328,7 +328,7 @@ print(
     *(list(tensor.shape) for tensor in (mean, variance, value)),
     "expected [5, 6] [6] [5, 1]",
 )
-print("variance          found", variance.tolist(), "expected 1.0 for each of the six")
+print("variance          found", variance.tolist(), "expected", [1.0] * 6)
 errors = []
 for matrix in (parameter.detach() for parameter in model.parameters() if parameter.ndim == 2):
     if not matrix.any():

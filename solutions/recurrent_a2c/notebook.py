@@ -375,7 +375,7 @@ else:
 
 
 class Toy(gym.Env):
-    """A game of three steps; the last has reward 8. Observation: (number of the game, steps so far)."""
+    """A game of three steps; the last has reward 8. Observation: (number of the game, steps)."""
 
     observation_space = gym.spaces.Box(0, 100, (2,), np.float32)
     action_space = gym.spaces.Discrete(2)
@@ -938,7 +938,7 @@ climb()
 
 
 class Unforgetting(nn.Module):
-    """A wrapper: after `restart`, one call uses the given memory; later ones, that of the previous call."""
+    """A wrapper: after `restart`, a call uses the given memory; later ones, the last memory."""
 
     def __init__(self, inner):
         super().__init__()

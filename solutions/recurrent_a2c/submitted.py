@@ -6,8 +6,7 @@ imports.
 
 Terms: B is the number of parallel games, T the number of columns in a rollout, L = T - 1. A *rollout* is
 the result of `EnvPool.interact(T)`; see env_pool.py. Column t contains the observation s_t, the action
-a_t taken there, and its reward r_t. The last column contains only the next observation and its
-mask.
+a_t taken there, and its reward r_t. The last column contains only the next observation.
 
 The mask `is_not_done`, `[B, T]`, marks the ends of games:
 
@@ -132,7 +131,7 @@ opt = torch.optim.Adam(agent.parameters(), lr=5e-4)
 
 
 def train_on_rollout(states, actions, rewards, is_not_done, prev_memory_states, gamma=0.99):
-    """Take one step of `opt` on a rollout that `agent` has played; return the loss as a 0-d NumPy array.
+    """Take one step of `opt` on a rollout that `agent` has played; return the loss as a NumPy scalar.
 
     Args:
         states: `[B, T, ...]`.
@@ -157,8 +156,8 @@ def train_on_rollout(states, actions, rewards, is_not_done, prev_memory_states, 
     Grading: the first blank of this function is checked on its own. All other checks of this
     function need all four blanks.
 
-    (Mnih et al. 2016, algorithm S3, whose value target is G_t, with entropy as in section 4;
-    *Practical RL*, week 8, which does not explain the mask.)
+    (Mnih et al. 2016, algorithm S3 with entropy as in section 4; *Practical RL*, week 8, which does
+    not explain the mask.)
     """
     states = torch.as_tensor(np.asarray(states), dtype=torch.float32)  # [B, T, ...]
     actions = torch.as_tensor(np.asarray(actions), dtype=torch.int64)  # [B, T]
