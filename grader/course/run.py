@@ -14,6 +14,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +23,6 @@ from typing import TYPE_CHECKING, Literal
 
 from grader import fingerprints, machine
 from grader.assignment import AssignmentFiles, UsageError
-from grader.console import name_some
 from grader.course import contents, resubmission, stopping
 from grader.course.behavior import record_behavior
 from grader.course.copies import copy_result, find_copies
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from grader.sandbox.parsing import FileParser
 
 STARTS = 3  # starts of a sandbox that is killed before the first submission
+MAX_NAMED = 240  # characters of the names of checks that have changed
 ATTEMPTS = 3  # attempts to grade a submission that kills its workers
 PATIENCE = 6.0  # times the budget of a run, which does not count waiting for a processor
 SPARE_SECONDS = 120.0  # seconds beyond the budget before a worker counts as hung
@@ -262,10 +263,14 @@ def _find_changed_checks(home: AssignmentFiles, results: ResultsFolder, before: 
 
 def _explain_changed_checks(changed: Sequence[str], folder: Path) -> str:
     return (
-        f"nothing was graded: checks have changed since the results in {folder}: {name_some(changed)}. "
+        f"nothing was graded: checks have changed since the results in {folder}: {_name(changed)}. "
         f"Run `regrade {folder}` to see whose points change, then `regrade {folder} --apply`, and then `course` again; "
         "or add --afresh to grade every submission again"
     )
+
+
+def _name(checks: Sequence[str]) -> str:
+    return textwrap.shorten(", ".join(checks), MAX_NAMED, placeholder=" ...")
 
 
 def take_over_results(course: Course, before: Course, results: ResultsFolder) -> None:
@@ -279,7 +284,7 @@ def list_remarks(job: GradingJob) -> Iterator[str]:
     """Yield remarks for the person who grades the class."""
     if job.changed:
         yield (
-            f"checks have changed since the last run, so everything is graded again: {name_some(job.changed)}; "
+            f"checks have changed since the last run, so everything is graded again: {_name(job.changed)}; "
             f"`regrade {job.folder} --undo` restores the results that this replaces"
         )
     if unread := [sanitize(name, 80) for name in job.course.unread]:

@@ -492,7 +492,7 @@ def test_a_notebook_that_was_made_for_it(session: Session, tmp_path: Path) -> No
         assert alone.run("print(submitted.total([1]))").printed == "1\n"
         cell = alone.run("%%grade total\nprint(40 + 2)")
         assert cell.error == ""
-        assert re.match(r"42\nnot graded: .*`python grade.py total`\n", cell.printed)
+        assert re.match(r"42\nnot graded: .*`python grade.py total`", cell.printed)
     finally:
         alone.end()
 
