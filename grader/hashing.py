@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import importlib.metadata
-from collections.abc import Iterable, Iterator, Sequence
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -21,6 +25,9 @@ EXPLAINS = (
 )
 # Parts of the kit that can change an outcome.
 DECIDES = ("judge", "sandbox", "answers.py", "assignment.py", "submission.py")
+# Known hashes of code, by the hash of its files: to understand the files takes longer than all else that a command begins with.
+KNOWN = KIT.parent / ".cache" / "code.json"
+MOST_KNOWN = 64
 
 Tree = TypeVar("Tree", bound=ast.AST)
 
@@ -41,21 +48,48 @@ def hash_kit(*more: str, without: Sequence[Path] = ()) -> str:
     Args:
         without: Files that decide nothing here, such as `EXPLAINS`.
     """
-    return hash_parts(_code_in((*DECIDES, *more), without=(VIEWS, FACTS, *without)))
+    return _hash_code((*DECIDES, *more), without=(VIEWS, FACTS, *without))
 
 
 @cache
 def hash_sandbox() -> str:
     """Return the hash of the part of the kit that decides the result of a call."""
-    return hash_parts(_code_in(("sandbox",)))
+    return _hash_code(("sandbox",))
 
 
-def _code_in(parts: Iterable[str], without: Sequence[Path] = ()) -> Iterator[str]:
-    """Yield the path and the code of each file in these parts of the kit."""
-    for part in (KIT / part for part in parts):
-        for file in sorted(part.glob("**/*")) if part.is_dir() else [part]:
-            if file.suffix in (".py", ".ini") and file not in without:
-                yield from (file.relative_to(KIT).as_posix(), read_code(file))
+def _hash_code(parts: Iterable[str], without: Sequence[Path] = ()) -> str:
+    """Return the hash of the path and the code of each file in these parts of the kit; see `read_code`."""
+    paths = [file for part in parts for file in _files_of(KIT / part) if file not in without]
+    files = {file.relative_to(KIT).as_posix(): file.read_bytes() for file in paths}
+    key = hash_parts([sys.version, *(part for file in files.items() for part in file)])
+    known = _read_known()
+    if key not in known:
+        known[key] = hash_parts(part for file in paths for part in (file.relative_to(KIT).as_posix(), read_code(file)))
+        _write_known(known)
+    return known[key]
+
+
+def _files_of(part: Path) -> list[Path]:
+    return [file for file in sorted(part.glob("**/*")) if file.suffix in (".py", ".ini")] if part.is_dir() else [part]
+
+
+def _read_known() -> dict[str, str]:
+    """Return the hashes that this machine knows, with those of the latest states of the kit at the end."""
+    with contextlib.suppress(OSError, ValueError):
+        found = json.loads(KNOWN.read_text(encoding="utf-8"))
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+def _write_known(known: dict[str, str]) -> None:
+    """Write the latest hashes, whole or not at all; where that is not allowed, none."""
+    latest = dict(list(known.items())[-MOST_KNOWN:])
+    part = KNOWN.with_name(f"{KNOWN.name}.{os.getpid()}")
+    with contextlib.suppress(OSError):
+        KNOWN.parent.mkdir(exist_ok=True)
+        part.write_text(json.dumps(latest), encoding="utf-8")
+        part.replace(KNOWN)
 
 
 def read_code(file: Path) -> str:

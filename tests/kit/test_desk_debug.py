@@ -50,6 +50,8 @@ def debug(question: str, path: Path, keys: str = "", *more: str) -> subprocess.C
 def toy(built_toy: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Debug a question of the toy with this text as the submission. It needs no torch, whose import takes longest."""
     root = Path(shutil.copytree(built_toy, tmp_path / "toy"))
+    settings = root / "assignments" / "toy" / "assignment.toml"
+    settings.write_text(settings.read_text() + "\n[limits]\nseconds = 2\n")  # of an endless loop
 
     def run(question: str, text: str, keys: str, *more: str, shows: bool = False) -> subprocess.CompletedProcess[str]:
         path, option = root / "mine.py", "--show" if shows else "--debug"

@@ -22,6 +22,7 @@ from grader.packing.release import make_zip
 from grader.platforms.gradescope import report as gradescope
 from grader.platforms.gradescope.package import SCRIPTS, collect_autograder_files
 from grader.report.model import CheckResult, Outcome, Report
+from tests.kit.examples import draw_lot, examples
 from tests.kit.patience import PATIENCE
 
 INPUTS = ("packed:grader", "utils.py")
@@ -227,13 +228,15 @@ def test_a_missing_file_is_named(autograder, tmp_path: Path) -> None:
     assert content["output_format"] == "text"
 
 
+@pytest.mark.sampled
 def test_kill_9_at_any_moment(autograder, home: AssignmentFiles, tmp_path: Path) -> None:
     """The platform's own limit is a kill: whatever is there then is valid and claims nothing that was not earned."""
     source = (
         home.solution / "submitted.py"
     ).read_text() + "\n\ndef get_advantages(*arguments):\n    import time\n    time.sleep(0.2)\n"
-    chance = random.Random(3)
-    for _ in range(10):
+    lot = draw_lot()
+    chance = random.Random(lot)
+    for _ in range(examples(4)):
         process = autograder(submitted__py=source)
         path = tmp_path / "autograder" / "results" / "results.json"
         until = time.monotonic() + PATIENCE
@@ -243,9 +246,9 @@ def test_kill_9_at_any_moment(autograder, home: AssignmentFiles, tmp_path: Path)
         process.kill()
         process.wait()
         content = outcome(tmp_path)
-        assert content.get("score", 0) == 0
+        assert content.get("score", 0) == 0, f"GRADER_LOT={lot}"
         for test in content["tests"]:
-            assert test["score"] == 0 or "get_advantages:" not in test["name"]
+            assert test["score"] == 0 or "get_advantages:" not in test["name"], f"GRADER_LOT={lot}"
         path.unlink()
 
 

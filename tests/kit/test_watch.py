@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +27,13 @@ pty = pytest.importorskip("pty", reason="no pseudo-terminals here")
 
 ROOT = Path(__file__).resolve().parents[2]
 READY = "waiting for the next save"
+GRADE_TOY = f"""
+import pathlib, sys
+sys.path.insert(0, {str(ROOT)!r})
+from grader import student
+student.ROOT = pathlib.Path(__file__).parent
+sys.exit(student.main())
+"""
 
 
 class Desk:
@@ -36,7 +44,8 @@ class Desk:
         written: All that it has written, as it is.
     """
 
-    def __init__(self, submission: Path, *more: str, **environment: str) -> None:
+    def __init__(self, submission: Path, *more: str, toy: Path | None = None, **environment: str) -> None:
+        grade = ["grade.py", "policy_gradient"] if toy is None else [str(toy / "grade.py")]
         self.submission = submission
         self.screen = ""
         self.written = b""
@@ -45,7 +54,7 @@ class Desk:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # which a shell's background jobs ignore
             os.chdir(ROOT)
             os.environ.update({"TERM": "xterm", "COLUMNS": "120", "LINES": "50"} | environment)
-            command = [sys.executable, "grade.py", "policy_gradient", "--watch", "--submission", str(submission), *more]
+            command = [sys.executable, *grade, "--watch", "--submission", str(submission), *more]
             os.execv(sys.executable, command)
 
     def until(self, words: str) -> str:
@@ -100,12 +109,24 @@ def collect_rollouts(env, *rest, **more):
     env.reset()
     raise NotImplementedError("collect_rollouts: play")
 """
-LOOP = "\n\ndef get_value_net_loss(value_net, observation, returns, **kwargs):\n    while True:\n        pass\n"
+SPREAD = "\n\ndef spread(values, scale=1.0):\n    return (max(values) - min(values)) * scale\n"
+SUMS = f"def total(values):\n    return sum(values){SPREAD}"
+ENDLESS = f"def total(values):\n    while True:\n        pass{SPREAD}"
 RIGHT = """
 
 def get_value_net_loss(value_net, observation, returns, **kwargs):
     return ((value_net(observation) - returns) ** 2).mean()
 """
+
+
+@pytest.fixture
+def toy(built_toy: Path, tmp_path: Path) -> Path:
+    """A kit of its own, with the toy, whose calls end after two seconds."""
+    root = Path(shutil.copytree(built_toy, tmp_path / "toy"))
+    settings = root / "assignments" / "toy" / "assignment.toml"
+    settings.write_text(settings.read_text() + "\n[limits]\nseconds = 2\n")
+    (root / "grade.py").write_text(GRADE_TOY)
+    return root
 
 
 @pytest.fixture
@@ -154,21 +175,25 @@ def test_a_session(desk: Desk, source: str, tmp_path: Path) -> None:
     assert desk.ended() == 0
 
 
-def test_endless_loop_and_syntax_error(desk: Desk, source: str) -> None:
+def test_endless_loop_and_syntax_error(toy: Path) -> None:
     """A save that never ends is left behind by the next; one that is no Python is told like any mistake, and costs nothing."""
-    desk.save(source + LOOP)
-    desk.until("grading get_value_net_loss")
-    desk.save(source + RIGHT)
-    assert "✓ get_value_net_loss: passed" in desk.until("s after the save")
-    assert "(timeout)" not in desk.screen, "the loop was left behind, not waited for"
-    desk.until("12 of 12 questions")
+    path = toy / "mine.py"
+    path.write_text(SUMS.replace("sum(values)", "values"))
+    desk = Desk(path, toy=toy)
     desk.until(READY)
-    desk.save(source + RIGHT + "\ndef half(:\n")
+    desk.save(ENDLESS)
+    desk.until("grading total")
+    desk.save(SUMS)
+    assert "✓ total: passed" in desk.until("s after the save")
+    assert "(timeout)" not in desk.screen, "the loop was left behind, not waited for"
+    desk.until("3 of 3 questions")
+    desk.until(READY)
+    desk.save(SUMS + "\ndef half(:\n")
     assert "your file is not valid Python" in desk.until("Nothing could be graded, for one reason")
     desk.until(READY)
-    desk.save(source + LOOP)
-    desk.until("get_value_net_loss: Value loss (timeout)")
-    desk.until("stopped after 5 seconds")
+    desk.save(ENDLESS)
+    desk.until("total: Total (timeout)")
+    desk.until("stopped after 2 seconds")
     desk.press("q")
     assert desk.ended() == 0
 
@@ -187,11 +212,11 @@ def test_debugger_and_back(desk: Desk) -> None:
     assert desk.ended() == 0
 
 
-def test_ctrl_c_in_the_debugger_reaches_the_debugger_alone(tmp_path: Path, source: str) -> None:
+def test_ctrl_c_in_the_debugger_reaches_the_debugger_alone(toy: Path) -> None:
     """Catches: Ctrl-C, which the debugger names to stop in a loop, ends watch mode as well, and the debugger with it."""
-    path = tmp_path / "submitted.py"
-    path.write_text(source + LOOP)
-    desk = Desk(path, "get_value_net_loss")
+    path = toy / "mine.py"
+    path.write_text(ENDLESS)
+    desk = Desk(path, "total", toy=toy)
     desk.until(READY)
     desk.press("d")
     desk.until("(Pdb) ")
