@@ -84,12 +84,14 @@ def _read_known() -> dict[str, str]:
 
 def _write_known(known: dict[str, str]) -> None:
     """Write the latest hashes, whole or not at all; where that is not allowed, none."""
-    latest = dict(list(known.items())[-MOST_KNOWN:])
-    part = KNOWN.with_name(f"{KNOWN.name}.{os.getpid()}")
-    with contextlib.suppress(OSError):
+    part = KNOWN.with_name(f".{KNOWN.name}.{os.getpid()}")
+    try:
         KNOWN.parent.mkdir(exist_ok=True)
-        part.write_text(json.dumps(latest), encoding="utf-8")
+        part.write_text(json.dumps(dict(list(known.items())[-MOST_KNOWN:])), encoding="utf-8")
         part.replace(KNOWN)
+    except OSError:
+        with contextlib.suppress(OSError):
+            part.unlink()
 
 
 def read_code(file: Path) -> str:

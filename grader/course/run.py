@@ -263,13 +263,13 @@ def _find_changed_checks(home: AssignmentFiles, results: ResultsFolder, before: 
 
 def _explain_changed_checks(changed: Sequence[str], folder: Path) -> str:
     return (
-        f"nothing was graded: checks have changed since the results in {folder}: {_name(changed)}. "
+        f"nothing was graded: checks have changed since the results in {folder}: {_shorten_names(changed)}. "
         f"Run `regrade {folder}` to see whose points change, then `regrade {folder} --apply`, and then `course` again; "
         "or add --afresh to grade every submission again"
     )
 
 
-def _name(checks: Sequence[str]) -> str:
+def _shorten_names(checks: Sequence[str]) -> str:
     return textwrap.shorten(", ".join(checks), MAX_NAMED, placeholder=" ...")
 
 
@@ -284,7 +284,7 @@ def list_remarks(job: GradingJob) -> Iterator[str]:
     """Yield remarks for the person who grades the class."""
     if job.changed:
         yield (
-            f"checks have changed since the last run, so everything is graded again: {_name(job.changed)}; "
+            f"checks have changed since the last run, so everything is graded again: {_shorten_names(job.changed)}; "
             f"`regrade {job.folder} --undo` restores the results that this replaces"
         )
     if unread := [sanitize(name, 80) for name in job.course.unread]:

@@ -170,6 +170,7 @@ def describe_kernel() -> str:
     status = Path("/proc/self/status")
     rights = re.findall(r"^(?:Cap|NoNewPrivs|Seccomp:).*$", status.read_text() if status.is_file() else "", re.MULTILINE)
     offers = [f"landlock {landlock}", f"namespaces {namespaces.is_file() and namespaces.read_text().strip() != '0'}"]
+    rights.append(f"root {hasattr(os, 'geteuid') and os.geteuid() == 0}")
     return _digest(json.dumps([platform.system(), version, *offers, *rights]).encode())
 
 

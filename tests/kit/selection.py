@@ -475,13 +475,14 @@ def _find_setting(item: pytest.Function) -> str:
 
 
 def _draw(settings: Mapping[str, str], lot: int) -> set[str]:
-    """Return one test in twenty, and at least one; those with the same setting together.
+    """Return the tests of one setting in twenty, and of at least one.
 
     Whether a test is drawn does not depend on the others, which may change.
     """
-    numbers = {test: int(hashlib.sha256(f"{lot} {setting}".encode()).hexdigest(), 16) for test, setting in settings.items()}
-    drawn = {test for test, number in numbers.items() if number % ONE_IN == 0}
-    return drawn or set(sorted(settings, key=numbers.__getitem__)[:1])
+    numbers = {each: int(hashlib.sha256(f"{lot} {each}".encode()).hexdigest(), 16) for each in settings.values()}
+    drawn = {each for each, number in numbers.items() if number % ONE_IN == 0}
+    drawn = drawn or {min(numbers, key=numbers.__getitem__, default="")}
+    return {test for test, setting in settings.items() if setting in drawn}
 
 
 def _make_key(inputs: Inputs) -> str:
