@@ -348,7 +348,7 @@ class PPO:
         return policy_loss + self.value_loss_coef * value_loss
 
     def step(self, trajectory: dict) -> None:
-        """Make one update on the loss of a minibatch, with the global gradient norm clipped to `max_grad_norm`."""
+        """Take one optimizer step on a minibatch, with the global gradient norm clipped to `max_grad_norm`."""
         # YOUR CODE HERE (about 5 lines)
         raise NotImplementedError(
             "PPO.step: compute the loss and its gradient, clip the global gradient norm to max_grad_norm, and make one "

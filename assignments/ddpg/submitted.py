@@ -43,7 +43,7 @@ class ReplayBuffer:
         rews_buf, done_buf: float32 `[size]`; all zero at first.
         max_size, batch_size: `size` and `batch_size`, as given.
         ptr: The row to be written next.
-        size: The number of filled rows.
+        size: The number of filled rows, unlike the argument.
     """
 
     def __init__(
@@ -356,8 +356,8 @@ class DDPGAgent:
         First set `is_test` to False and reset `self.env`. Count the steps in `total_step`, starting
         with 1; `select_action` reads it. After each step, make one update if
         `len(memory) >= batch_size` and `total_step > initial_random_steps`. When an episode is
-        over, reset `self.env` and the noise, and start a new score. Reset without a seed: with the same seed,
-        all episodes start in the same state.
+        over, note its score, and reset `self.env` and the noise. Reset without a seed: with the same
+        seed, all episodes start in the same state.
 
         Every `plotting_interval` steps, call `_plot` with `total_step`, the scores (sums of
         rewards) of all finished episodes, and all actor losses and critic losses so far.

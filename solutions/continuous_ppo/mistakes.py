@@ -119,6 +119,17 @@ moving_average_over_the_window = altered(
     source="student code",
 )
 
+moving_average_of_earlier_episodes = altered(
+    "Summaries",
+    {
+        "self.moving_averages.append(float(np.mean(self.episode_returns[-self.window :])))": ""
+        "earlier = self.episode_returns[:-1][-self.window :]\n"
+        "self.moving_averages.append(float(np.mean(earlier)) if earlier else self._return)"
+    },
+    hint="Does your moving average contain the return of the episode that has just ended?",
+    source="student code",
+)
+
 interactions_of_one_episode = altered(
     "Summaries",
     {

@@ -18,20 +18,21 @@
 #
 # > **How to work**
 # >
-# > - Save `submitted.py` and run the cell again. You need not restart the kernel: `%load_ext grader`
-# >   loads what you saved. If the file cannot be loaded, for example because of a syntax error, a
-# >   message says so, and the cells use the previous version. If you do restart the kernel, run the
-# >   cells above again (Run > Run All Above Selected Cell): a new kernel knows nothing of them.
+# > - Save `submitted.py` and run the cell again. You need not restart the kernel: once `%load_ext
+# >   grader` has run, each cell uses the saved file. If the file cannot be loaded, for example
+# >   because of a syntax error, a message says so, and the cells use the previous version. If you
+# >   do restart the kernel, run the cells above again (Run > Run All Above Selected Cell): a new
+# >   kernel knows nothing of them.
 # > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and
 # >   often gives a hint when it recognizes the mistake. The cells here show what your code does;
 # >   `grade.py` says whether it is right.
-# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
-# >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
-# >   defines the function (for a method, its whole class) is run, and then the definition in the
-# >   cell is graded; the cell also needs the imports of `submitted.py`. From then on, `%grade`
+# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
+# >   the cell. `%grade` alone grades all questions. You can also write the definition (for a
+# >   method, its whole class) into a cell that begins with `%%grade QUESTION`, together with the
+# >   imports that it needs: the cell is run, and its definition is graded. From then on, `%grade`
 # >   grades the cell's definition. When you change the definition in `submitted.py` and save it,
-# >   `%grade` grades the file, until you run the cell again. `del NAME` drops the cell's
-# >   definition, and `%grade QUESTION --file` grades the file.
+# >   `%grade` grades the file, until you run the cell again. To grade the file again, drop the
+# >   cell's definition with `del NAME`, or use `%grade QUESTION --file` for a single call.
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
 # > - You may also define everything in a notebook and submit that notebook.
@@ -155,14 +156,14 @@ for name, env, push in [
 # ## 2 · Summaries
 #
 # We measure success by the **raw return** of each episode. But training uses rescaled rewards, and
-# trajectories end in the middle of episodes. So a wrapper around the raw environment records the
-# returns.
+# the agent trains on trajectories of a fixed number of steps (section 6), which can end in the
+# middle of an episode. So a wrapper around the raw environment records the returns.
 #
 # **Write `step` and `reset` of `Summaries`**. Both return exactly what the environment returns. In
-# addition, they count steps and sum rewards. When an episode ends, *terminated or truncated*,
-# append its return, its length and the mean of the latest `window` returns to the lists, and pass
-# these three numbers to the writer, if there is one. If `reset` interrupts an episode, this episode
-# leaves no entry.
+# addition, `step` counts steps and sums rewards, and `reset` begins again from 0. When an episode
+# ends, *terminated or truncated*, append its return, its length and the mean of the latest `window`
+# returns to the lists, and pass these three numbers to the writer, if there is one. If `reset`
+# interrupts an episode, this episode leaves no entry.
 #
 # The cell plays back scripted rewards. The second episode is truncated. The third is interrupted by
 # `reset` after its first step.
@@ -226,8 +227,8 @@ print("interactions     found", scripted.interactions, "expected", 7)
 #
 # This assignment follows the course *Practical RL* (YSDA and HSE), week 9. Its text describes the
 # wrapper differently: subtract the running mean from observations *and rewards*, and divide by the
-# running *variances*. Its code keeps the mean of the rewards and divides by standard deviations,
-# for good reasons:
+# running *variances*. Its code does not subtract the mean of the rewards, and divides by standard
+# deviations, for good reasons:
 #
 # - **The mean reward must stay.** Suppose that a robot gets reward 1 for every step until it falls.
 #   If it falls after 10 steps, the return is 10; if it walks for 1,000 steps, the return is 1,000.
@@ -738,9 +739,9 @@ print(f"advantages: mean {abs(advantages.mean()):.3f}, standard deviation {advan
 #   = \exp\left(\log \pi_\theta(a_t \mid s_t) - \log \pi_\text{old}(a_t \mid s_t)\right)$$
 #
 # The runner recorded $\log \pi_\text{old}$; $\log \pi_\theta$ comes from the current distribution.
-# Before the first update, the two policies are the same. So all ratios are 1, and the loss is minus
-# the mean advantage, for any advantages. This is a very good test of sampling, log-probabilities
-# and shapes. Section 12 uses it.
+# Before the first update, the two policies are the same. So all ratios are 1, and the policy loss
+# is minus the mean advantage, for any advantages. This is a very good test of sampling,
+# log-probabilities and shapes. Section 12 uses it.
 
 # %% policy-loss-text [markdown]
 # ## 11 · The two clipped losses
@@ -940,15 +941,15 @@ for interactions, expected in (
 # environments**: tiny worlds in which one thing can go wrong, and whose correct result is known.
 # They form a ladder. Training takes about a second per rung. If the agent fails on a rung, it is
 # trained again with another seed. The first rung that fails shows where to look. Each observation
-# contains a sign, -1 or +1, and the number of steps so far (except on the rung "truncated"). The
-# discount factor is 0.8 everywhere.
+# contains a sign, -1 or +1. Except on the rung "truncated", it also contains the number of steps so
+# far. The discount factor is 0.8 everywhere.
 #
 # | rung | what happens | result of a correct agent |
 # | --- | --- | --- |
 # | constant | one step; the reward is always 1 | $V = 1$ |
 # | observation | one step; the reward is the sign that is observed | $V(-) = -1$, $V(+) = 1$ |
 # | two steps | the second reward is 1 | $V = 0.8$, one step later $V_2 = 1$ |
-# | truncated | every reward is 1; truncated after 4 steps, which the observation does not count | $V = 1 / (1 - 0.8) = 5$ |
+# | truncated | every reward is 1; truncated after 4 steps; the observation has no step count | $V = 1 / (1 - 0.8) = 5$ |
 # | action | one step; the reward is $-(a - 0.5)^2$ | $\mu = 0.5$ for both signs |
 # | combined | second reward $-(a_1 - 0.5\, \text{sign})^2$ for the *first* action $a_1$ | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
 #
@@ -1148,10 +1149,10 @@ plt.show()
 # We tried six seeds. With clipping, the mean return of the last 60 episodes was between -0.57 and
 # -0.80. Without clipping, it was between -0.75 and -1.6 for five seeds and -16 for the sixth. Every
 # seed did worse without clipping. Some seeds were faster at first without it, because large steps
-# help while the policy is far from optimal. The second picture shows why they end worse. With
-# clipping, no trajectory changed the policy by a KL divergence of more than 0.06. Without clipping,
-# every run had trajectories that changed it by 8 to 60. After such a large change, the data say
-# almost nothing about the new policy, so whether it is better is luck.
+# help while the policy is far from optimal. The second picture shows why the runs without clipping
+# end worse. With clipping, no trajectory changed the policy by a KL divergence of more than 0.06.
+# Without clipping, every run had trajectories that changed it by 8 to 60. After such a large
+# change, the data say almost nothing about the new policy, so whether it is better is luck.
 
 # %% run-text [markdown]
 # ## 15 · The cheetah runs
@@ -1233,13 +1234,14 @@ plt.show()
 #   fluctuations, to between 0.2 and 1. If it stays at 0 or below, the critic learns nothing.
 # - **Entropy** of the policy: starts near 8.5 (six times 1.42, the entropy of a standard normal
 #   distribution) and falls slowly and evenly. A sudden drop means that the policy has stopped
-#   exploring. If it hardly changes, the advantages do not reach the policy, or belong to other
-#   actions.
+#   exploring. If the entropy hardly changes, the advantages do not reach the policy, or belong to
+#   other actions.
 # - **KL**, how far the updates of one trajectory move the policy: starts at 0.01 to 0.02 and falls
 #   to 0 with the learning rate. If it is far above 0.05, the steps are too large. If it is 0 from
 #   the beginning, the policy does not change.
-# - **Clip fraction** (share of rows whose ratio is clipped): starts at a fifth to a third and falls
-#   to 0. Above a half, the steps are too large. If it is 0 from the beginning, check the ratio.
+# - **Clip fraction** (share of rows whose ratio is outside $1 \pm \varepsilon$): starts at a fifth
+#   to a third and falls to 0. Above a half, the steps are too large. If it is 0 from the beginning,
+#   check the ratio.
 # - **Largest ratio**: 1.5 to 3. At ten or more, the density of some actions has changed far too
 #   much.
 # - **Policy loss**: a little below 0, from -0.07 to -0.01. It is measured after the updates, with

@@ -412,7 +412,7 @@ class PPO:
         return policy_loss + self.value_loss_coef * value_loss
 
     def step(self, trajectory: dict) -> None:
-        """Make one update on the loss of a minibatch, with the global gradient norm clipped to `max_grad_norm`."""
+        """Take one optimizer step on a minibatch, with the global gradient norm clipped to `max_grad_norm`."""
         # BEGIN SOLUTION PPO.step
         loss = self.loss(trajectory)
         self.optimizer.zero_grad()

@@ -22,20 +22,21 @@
 #
 # > **How to work**
 # >
-# > - Save `submitted.py` and run the cell again. You need not restart the kernel: `%load_ext grader`
-# >   loads what you saved. If the file cannot be loaded, for example because of a syntax error, a
-# >   message says so, and the cells use the previous version. If you do restart the kernel, run the
-# >   cells above again (Run > Run All Above Selected Cell): a new kernel knows nothing of them.
+# > - Save `submitted.py` and run the cell again. You need not restart the kernel: once `%load_ext
+# >   grader` has run, each cell uses the saved file. If the file cannot be loaded, for example
+# >   because of a syntax error, a message says so, and the cells use the previous version. If you
+# >   do restart the kernel, run the cells above again (Run > Run All Above Selected Cell): a new
+# >   kernel knows nothing of them.
 # > - Run `python grade.py --watch` in a terminal next to this notebook. It grades every save. For
 # >   many wrong answers it prints a hint about the likely mistake. The cells here show what your
 # >   code does; `grade.py` checks whether it is correct.
-# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
-# >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
-# >   defines the function (for a method, its whole class) is run, and then the definition in the
-# >   cell is graded; the cell also needs the imports of `submitted.py`. From then on, `%grade`
+# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
+# >   the cell. `%grade` alone grades all questions. You can also write the definition (for a
+# >   method, its whole class) into a cell that begins with `%%grade QUESTION`, together with the
+# >   imports that it needs: the cell is run, and its definition is graded. From then on, `%grade`
 # >   grades the cell's definition. When you change the definition in `submitted.py` and save it,
-# >   `%grade` grades the file, until you run the cell again. `del NAME` drops the cell's
-# >   definition, and `%grade QUESTION --file` grades the file.
+# >   `%grade` grades the file, until you run the cell again. To grade the file again, drop the
+# >   cell's definition with `del NAME`, or use `%grade QUESTION --file` for a single call.
 # > - The first cell that calls something you have not written yet stops with a
 # >   `NotImplementedError` that says what to write.
 # > - You may also define everything in a notebook and submit that:
@@ -74,7 +75,7 @@ PENDULUM, WARM_UP = 15_000, 1000  # total steps, and random steps at the beginni
 POINT_SEEDS, POINT = 3, 2100
 PROBE = 500
 
-if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few seconds per training
+if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few seconds per run
     PENDULUM, WARM_UP = 1000, 400
     POINT_SEEDS, POINT = 1, 900
 
@@ -127,8 +128,8 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # `ptr` is the row to be written next. After the last row, `ptr` returns to row 0, so the newest
 # transition replaces the oldest one. This is a **ring buffer**: no row is ever moved.
 #
-# **Create the arrays in `ReplayBuffer.__init__`, then write `store` and `__len__`.** Store copies:
-# an environment may reuse its observation array in the next step.
+# **Create the arrays in `ReplayBuffer.__init__`, then write `store` and `__len__`.** Copy the
+# values: an environment may reuse its observation array in the next step.
 #
 # The cell below stores transitions 0 to 13 in a buffer of 6 rows and draws which transition is in
 # which row. Each column is the buffer after one more transition; the newest one is orange. After
@@ -306,7 +307,7 @@ plt.show()
 # ### Exercise: the cost of sampling
 #
 # ```python
-# rows = np.random.choice(stored, size=128, replace=False)
+# rows = np.random.choice(len(memory), size=128, replace=False)
 # ```
 #
 # The result is correct: 128 different rows, each with equal probability. **What goes wrong?** How
@@ -379,8 +380,9 @@ plt.show()
 # $$x \leftarrow x + \theta (\mu - x) + \sigma \varepsilon \qquad \varepsilon \sim N(0, 1)$$
 #
 # (In this section, $\theta$ and $\mu$ are parameters of the noise. In sections 2 and 10, $\theta$
-# is the pendulum's angle; otherwise it stands for the weights and $\mu$ for the actor. Papers use
-# the same symbols for the noise and for the networks.)
+# is the pendulum's angle. Elsewhere, $\theta$ next to $\sigma$ is the parameter of the noise;
+# alone, it stands for the weights, and $\mu$ for the actor. Papers use the same symbols for the
+# noise and for the networks.)
 #
 # For $0 < \theta < 2$, the long-run mean, the variance and the correlation of samples $k$ steps
 # apart are
@@ -604,11 +606,11 @@ plt.show()
 # %% agent-text [markdown]
 # ## 5 · The agent: networks and actions
 #
-# The critic's target is computed by a critic. If this were the network that is being trained,
-# every update would also move its own target. So actor and critic each have a **target network**,
-# $\mu'$ and $Q'$. The target $y$ is computed with these two. They follow the trained networks
-# slowly (section 7). At first, a target network is equal to its network, but it is a separate
-# object with its own weights, and no optimizer may change it.
+# The critic's target contains a value of the next state. If the critic that is being trained
+# computed it, every update would also move its own target. So actor and critic each have a **target
+# network**, $\mu'$ and $Q'$. The target $y$ is computed with these two. They follow the trained
+# networks slowly (section 7). At first, a target network is equal to its network, but it is a
+# separate object with its own weights, and no optimizer may change it.
 #
 # **Write the networks and optimizers in `DDPGAgent.__init__`.** Use Adam with a learning rate of
 # $3 \cdot 10^{-4}$ for the actor and $10^{-3}$ for the critic.
@@ -945,8 +947,9 @@ plt.show()
 # updated*. Its gradient is $-1$, and a learning rate of 0.1 gives $m = 0.1$. With $\tau = 0.5$ the
 # target weights then move halfway: $c' = 7.75$ and $m' = 0.3$.
 #
-# The two lines "if the update is repeated" repeat it from the same weights. The result must be the
-# same: gradients of the first update must not be added to those of the second.
+# For the two lines "if the update is repeated", the cell makes the update once more, from the same
+# weights. The result must be the same: gradients of the first update must not be added to those of
+# the second.
 
 # %% update
 
@@ -1153,8 +1156,8 @@ plt.show()
 #
 # **Write `train`**: select an action, take it, update, and plot at intervals. When an episode is
 # over, reset `self.env` and the noise. `self.total_step` counts the steps from 1. Make one update
-# after each step, once the buffer holds at least `batch_size` transitions and the random steps are
-# over.
+# after each step with `total_step > initial_random_steps`, if the buffer holds at least
+# `batch_size` transitions.
 #
 # The cell counts what happens in 150 steps of `PointMass`, whose episodes have 30 steps, with
 # `initial_random_steps=60`. Expect one reset at the beginning and one after each episode, 90
@@ -1700,8 +1703,9 @@ training.animation(frames)
 # ### What the agent has learned
 #
 # A state is an angle and a velocity, so two pictures show everything the agent has learned. On the
-# left is $Q(s, \mu(s))$, the negative of the expected cost from that state on (bright: low cost).
-# On the right is the torque, $2 \mu(s)$. The line is a test episode that starts at the circle.
+# left is $Q(s, \mu(s))$, the negative of the expected discounted cost from there on (bright: low
+# cost). On the right is the torque, $2 \mu(s)$. The line is a test episode that starts at the
+# circle.
 #
 # On the left, look for a bright spot in the middle (upright and at rest), and for bright bands that
 # lead into it from the upper left and the lower right, where the pendulum moves up at the right
@@ -1772,10 +1776,10 @@ plt.show()
 # We measured this with 20,000 steps, the noise of the course text (θ = 1, σ = 0.1), and three
 # seeds for each fault:
 #
-# - With uniform noise, or the time limit stored as termination, or random steps in the wrong
-#   units, the agent ends with a mean of -155 to -160 over 100 episodes. These three faults together,
-#   with noise that is never reset, give nearly the same: -160. So does the correct agent: -157 on
-#   average over ten seeds.
+# - With uniform noise, or the time limit stored as termination, or random steps in the wrong units,
+#   the agent ends with a mean of -155 to -160 over 100 episodes. These three faults together (and
+#   noise that is never reset, which makes no difference at θ = 1) give nearly the same: -160. So
+#   does the correct agent: -157 on average over ten seeds.
 # - Two faults can slow learning down. The correct agent reaches a mean of -200 after 5,000 to 7,000
 #   steps. With the time limit stored as termination, one of three agents needed 11,000; with the
 #   fixed seed of the later version, two of three needed 9,000 and 13,000. With the fixed seed and
@@ -1821,7 +1825,8 @@ print(f"{mean:.0f} ± {spread:.0f}, mean minus standard deviation: {mean - sprea
 # - White noise with the same variance, $\theta = 1$ with $\sigma = 0.19$, on the pendulum. Does the
 #   correlation of the noise matter?
 # - $\tau = 1$: target networks equal to the networks. Try it on `PointMass`, then on the pendulum.
-# - One of the eight faults on the pendulum, with three seeds. A single seed says little.
+# - Training on the pendulum with one of the eight faults, and three seeds. A single seed says
+#   little.
 # - The second critic of TD3. It takes about ten lines.
 #
 # Then run `python grade.py` one last time and submit `submitted.py`, and `actor.safetensors` if you

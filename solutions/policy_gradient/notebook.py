@@ -17,20 +17,21 @@
 #
 # > **How to work**
 # >
-# > - Save `submitted.py` and run the cell again. You need not restart the kernel: `%load_ext grader`
-# >   loads what you saved. If the file cannot be loaded, for example because of a syntax error, a
-# >   message says so, and the cells use the previous version. If you do restart the kernel, run the
-# >   cells above again (Run > Run All Above Selected Cell): a new kernel knows nothing of them.
+# > - Save `submitted.py` and run the cell again. You need not restart the kernel: once `%load_ext
+# >   grader` has run, each cell uses the saved file. If the file cannot be loaded, for example
+# >   because of a syntax error, a message says so, and the cells use the previous version. If you
+# >   do restart the kernel, run the cells above again (Run > Run All Above Selected Cell): a new
+# >   kernel knows nothing of them.
 # > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and
 # >   often gives a hint when it recognizes the mistake. The cells here show what your code does;
 # >   `grade.py` says whether it is right.
-# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
-# >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
-# >   defines the function is run, and then the definition in the
-# >   cell is graded; the cell also needs the imports of `submitted.py`. From then on, `%grade`
-# >   grades the cell's definition. When you change the definition in `submitted.py` and save it,
-# >   `%grade` grades the file, until you run the cell again. `del NAME` drops the cell's
-# >   definition, and `%grade QUESTION --file` grades the file.
+# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
+# >   the cell. `%grade` alone grades all questions. You can also write the definition into a cell
+# >   that begins with `%%grade QUESTION`, together with the imports that it needs: the cell is run,
+# >   and its definition is graded. From then on, `%grade` grades the cell's definition. When you
+# >   change the definition in `submitted.py` and save it, `%grade` grades the file, until you run
+# >   the cell again. To grade the file again, drop the cell's definition with `del NAME`, or use
+# >   `%grade QUESTION --file` for a single call.
 # > - A cell that calls a function you have not written yet stops with a `NotImplementedError` that
 # >   says what to return.
 # > - You may also define the functions in a notebook and submit that notebook.
@@ -99,9 +100,10 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 # ## 1 · Returns: what an action can still change
 #
 # An action cannot change the rewards that came before it. Counting them only adds noise. So we
-# weight each step with its **return**, the sum of the rewards from this step on. In this sum, each
-# further step multiplies a reward by the discount factor $\gamma$. A $\gamma < 1$ also reduces the
-# noise, but it biases the estimate, because late rewards count less than in $J$. The return is
+# weight each step with its **return**, the sum of the rewards from this step on, in which a reward
+# $k$ steps later is multiplied by $\gamma^k$ ($\gamma$ is the discount factor). A $\gamma < 1$ also
+# reduces the noise, but it biases the estimate, because late rewards count less than in $J$. The
+# return is
 #
 # $$R_t = r_t + \gamma\, r_{t+1} + \gamma^2 r_{t+2} + \dots = r_t + \gamma R_{t+1}$$
 #
@@ -464,9 +466,9 @@ climb("vanilla with returns", submitted.get_vanilla_policy_gradient_loss, with_c
 # ## 5 · Training on the line
 #
 # Now train on the line: 4 rollouts per collection and 8 epochs with minibatches of 64 rows, a
-# policy with two hidden layers of 16 units, and Adam with learning rate $10^{-3}$. In reinforcement
-# learning, results vary a lot from run to run, so a single run tells you little. We train every
-# setting with several random seeds.
+# policy with two hidden layers of 16 units (`hidden_dims=[16]`), and Adam with learning rate
+# $10^{-3}$. In reinforcement learning, results vary a lot from run to run, so a single run tells
+# you little. We train every setting with several random seeds.
 #
 # The next cell only defines functions that all experiments use. `train` does one training run.
 # `experiment` does one run per seed. It draws the mean over seeds as a line, and the range from the
@@ -485,9 +487,9 @@ climb("vanilla with returns", submitted.get_vanilla_policy_gradient_loss, with_c
 # - **Clip fraction**, the share of rows with $\rho$ outside 0.8 to 1.2. Section 8 explains the name;
 #   until then, nothing is clipped. Healthy: up to a third, and less at the end. Above a half: the
 #   steps are too large.
-# - **Entropy** of the policy: $\log 3 = 1.10$ if it takes all three actions equally often, 0 if it
-#   always takes the same action. Healthy: falls slowly while the reward rises. If it is near 0 and
-#   the reward is not, the policy has stopped exploring and cannot recover.
+# - **Entropy** of the policy: $\log 3 = 1.10$ if all three actions are equally likely in every
+#   state, 0 if the policy is deterministic. Healthy: falls slowly while the reward rises. If it is
+#   near 0 and the reward is not, the policy has stopped exploring and cannot recover.
 # - **Explained variance** of the returns, by a value network (from section 6 on): 1 if the network
 #   predicts the returns exactly, 0 if it predicts them no better than their mean. Values below -1
 #   are clipped to -1. Healthy: rises from 0 to above 0.8. If it stays at 0, the critic learns
@@ -630,9 +632,9 @@ experiment(
 )
 
 # %% vanilla-line-seen [markdown]
-# The reward rises, but it ends clearly below 0. In the last picture, every line should reach 0 (the
-# target) and stay there. Some policies find the target and step back and forth around it. Others
-# stop beside it, or lose it altogether.
+# The reward rises, but it ends clearly below 0. The last picture shows the distance to the target:
+# with a good policy, every line would reach 0 and stay there. Some of these policies find the
+# target and step back and forth around it. Others stop beside it, or lose it altogether.
 #
 # We trained the reference solution with 20 seeds and 2,000 rollouts. The median success rate was
 # 26%; seven seeds ended with 0%, three with 95% or more. The mean reward was best after about 600
@@ -717,9 +719,9 @@ print("carry a gradient:", advantages.requires_grad, "(expected False)")
 # In `train_policy_gradient`, three things change if there is a `value_net`:
 #
 # - after the returns, compute the advantages of the collection, and train the policy on them;
-# - for each minibatch, also compute the value loss and append its value to the list;
-# - minimize $L_\text{policy} + c\, L_\text{value}$, where $c$ is `critic_loss_multiplier`. One
-#   optimizer has the weights of both networks.
+# - for each minibatch, also compute the value loss and append it to `critic_losses`, as a number;
+# - minimize $L_\text{policy} + c\, L_\text{value}$ (actor loss and critic loss), where $c$ is
+#   `critic_loss_multiplier`. One optimizer has the weights of both networks.
 #
 # Then run all five probes. This takes about three seconds. The probes cannot distinguish advantages
 # from returns; `%grade` below can.
@@ -731,7 +733,7 @@ climb("vanilla with advantages", submitted.get_vanilla_policy_gradient_loss, wit
 # %grade train_policy_gradient.with_critic train_policy_gradient.minibatches
 
 # %% advantages-line-text [markdown]
-# If a rung says NO, fix the first one that does. The list below the table of probes says where to
+# If rungs say NO, begin with the first of them. The list below the table of probes says where to
 # look.
 #
 # Then train in the same world with the same learning rate, but on advantages. This takes 20 to 30
@@ -898,18 +900,19 @@ experiment(
 
 # %% ppo-line-seen [markdown]
 # Over 20 seeds of 2,000 rollouts, the median success is 100%, and 18 of 20 seeds reach 95% (the
-# others: 58% and 85%). PPO ends no better than the vanilla loss with a learning rate of $10^{-3}$.
-# But it needs only about 400 rollouts to come close to that result, and it works with a learning
-# rate at which the vanilla loss fails on every seed. On a new problem you do not know the right
-# learning rate, so this matters. Small collections are one reason for the two bad seeds: with
-# `rollouts_before_training=8` in place of 4, all 20 seeds reach 95% with the same total number of
-# rollouts: the rows of a minibatch come from more rollouts.
+# others: 58% and 85%). PPO ends no better than the vanilla loss does at a learning rate of
+# $10^{-3}$. But it needs only about 400 rollouts to come close to that result, and it works with a
+# learning rate at which the vanilla loss fails on every seed. On a new problem you do not know the
+# right learning rate, so this matters. Small collections are one reason for the two bad seeds: with
+# `rollouts_before_training=8` in place of 4, the rows of a minibatch come from more rollouts, and
+# all 20 seeds reach 95% with the same total number of rollouts.
 #
 # Compare the pictures with those of section 7. At the same learning rate, about 90% of the
 # approximate KLs are now below 0.05, and the clip fraction is mostly below a third: once $\rho$ has
 # left the range, a row no longer pushes it further. The entropy falls more slowly than in section
-# 7, while the reward rises to 0. Late in training, the KL occasionally spikes above 0.05: the
-# policy is almost deterministic, so some actions that it tried have probabilities near 0.
+# 7, while the reward rises to 0. Late in training, the KL occasionally spikes above 0.05. The
+# policy is almost deterministic by then, so some actions in the collection had probabilities near
+# 0, and even a small change of such a probability makes $\rho$ very large or very small.
 
 # %% compare-text [markdown]
 # ## 9 · Side by side

@@ -10,7 +10,7 @@
 # receives the result of the action. At the end, it swings up a pendulum.
 #
 # The assignment follows a notebook of drafts for a PPO agent in *keras-rl* (November 2017), called
-# **the keras-rl drafts** below. They contain a draft that its author suspects is wrong, some
+# **the keras-rl drafts** below. They contain an estimator that their author suspects is wrong, some
 # derivations, and a plan. Your work has the same three parts:
 #
 # | | what you get | what you do |
@@ -26,25 +26,26 @@
 #
 # > **How to work**
 # >
-# > - Save `submitted.py` and run the cell again. You need not restart the kernel: `%load_ext grader`
-# >   loads what you saved. If the file cannot be loaded, for example because of a syntax error, a
-# >   message says so, and the cells use the previous version. If you do restart the kernel, run the
-# >   cells above again (Run > Run All Above Selected Cell): a new kernel knows nothing of them.
+# > - Save `submitted.py` and run the cell again. You need not restart the kernel: once `%load_ext
+# >   grader` has run, each cell uses the saved file. If the file cannot be loaded, for example
+# >   because of a syntax error, a message says so, and the cells use the previous version. If you
+# >   do restart the kernel, run the cells above again (Run > Run All Above Selected Cell): a new
+# >   kernel knows nothing of them.
 # > - Run `python grade.py --watch` in a terminal next to this notebook. It grades every save. For
 # >   many wrong answers it prints a hint about the likely mistake. The cells here show what your
 # >   code does; `grade.py` checks whether it is correct.
-# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
-# >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
-# >   defines the function (for a method, its whole class) is run, and then the definition in the
-# >   cell is graded; the cell also needs the imports of `submitted.py`. From then on, `%grade`
+# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
+# >   the cell. `%grade` alone grades all questions. You can also write the definition (for a
+# >   method, its whole class) into a cell that begins with `%%grade QUESTION`, together with the
+# >   imports that it needs: the cell is run, and its definition is graded. From then on, `%grade`
 # >   grades the cell's definition. When you change the definition in `submitted.py` and save it,
-# >   `%grade` grades the file, until you run the cell again. `del NAME` drops the cell's
-# >   definition, and `%grade QUESTION --file` grades the file.
+# >   `%grade` grades the file, until you run the cell again. To grade the file again, drop the
+# >   cell's definition with `del NAME`, or use `%grade QUESTION --file` for a single call.
 # > - The first cell that calls something you have not written yet stops with a
 # >   `NotImplementedError` that says what to write.
-# > - You may also define everything in a notebook and submit that:
-# >   `python grade.py --submission notebook.ipynb` grades the definitions in it. The cells below
-# >   then must use your names without `submitted.`.
+# > - You may also define everything in a notebook and submit that notebook: `python grade.py
+# >   --submission notebook.ipynb` grades the definitions in it. In that case, remove `submitted.`
+# >   from the cells below.
 #
 # The pendulum is drawn by pygame (`pip install "gymnasium[classic-control]"`). The whole notebook
 # runs in two or three minutes. Scores and curves differ from machine to machine.
@@ -86,7 +87,7 @@ POINT, POINT_SEEDS = 9600, 3
 WRONG = 2400
 PROBE = 1600
 
-if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few seconds per training
+if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few seconds per run
     PENDULUM, PENDULUM_SEEDS = 6400, 1
     POINT, POINT_SEEDS = 3600, 1
 
@@ -141,9 +142,9 @@ for n in range(1, 6):
         print(f"{name:10}", numbers.astype(int).tolist())
 
 # %% draft-seen [markdown]
-# The agent needs $n$ advantages and gets $n - 1$; from an episode of one step it learns nothing.
-# The last reward is in none of them, because the loop leaves out the last $\delta$. That is the
-# step in which a game is won or lost.
+# The agent needs $T$ advantages and gets $T - 1$; from an episode of one step it learns nothing.
+# The last reward is in none of them, because the loop leaves out the last $\delta$. But the last
+# step is often the one in which a game is won or lost.
 
 # %% hidden-text [markdown]
 # ## 2 · A fault that hides another
@@ -630,8 +631,9 @@ print(f"two dimensions: correlation found {np.corrcoef(two.numpy().T)[0, 1]:.2f}
 # **Question.** In the third row, the keras-rl drafts have $\sigma_2 = 0$, and $y_2 = \mu_2$. What
 # does their formula return?
 #
-# The first picture draws $\exp(\log p)$ over a histogram of your samples; its area must be 1. The
-# second picture shows lines of equal density over samples for the second row of the example.
+# The first picture draws $\exp(\log p)$ over a histogram of your samples. The area under this curve
+# must be 1. The second picture shows lines of equal density over samples for the second row of the
+# example.
 
 # %% density
 mu = torch.tensor([[0.0, 1.0], [1.0, 0.0], [-1.0, 2.0]])
@@ -774,7 +776,7 @@ plt.show()
 # policy. To derive it, insert the log-density: the mean of $(a_i - \mu_i)^2$ is $\sigma_i^2$ by
 # definition, so the mean of the last term is a constant in each dimension.
 #
-# **Write `entropy`**, `[B, 1]`. Use the formula; no sample is needed.
+# **Write `entropy`**, `[B, 1]`. Use the formula that you have derived; no sample is needed.
 #
 # **Question.** Can an entropy be negative?
 #
@@ -1470,8 +1472,8 @@ plt.show()
 #   `[B, 1]`.
 # - **two steps**: check the discount. With $V$ near 1, it is missing. With $V$ near 0, the reward
 #   of the second row does not reach the first.
-# - **truncated**: about 2 means that the time limit is treated as termination. A $V$ far above 5
-#   means that the value of the final state counts twice.
+# - **truncated**: a $V$ of about 2 means that the time limit is treated as termination. A $V$ far
+#   above 5 means that the value of the final state counts twice.
 # - **action**: the sign of the policy loss is wrong, or ratio times advantage is `[B, B]`, or the
 #   log-probability is that of another action.
 # - **combined**: rows are mixed up, or a later reward does not reach the advantage of the first
@@ -1623,7 +1625,7 @@ show(["PointMass(1)", "PointMass(2)"])
 # and both lines look right.
 #
 # **Question.** Negating twice has the same effect as not negating. What does the learning curve
-# look like: does it stay flat, or is it worse?
+# look like: does it stay flat, or does it fall?
 
 # %% sign
 
@@ -1642,10 +1644,10 @@ curves["the sign is right"] = [
 show(["the sign is right", "the sign is wrong"])
 
 # %% sign-seen [markdown]
-# The curve gets worse: the agent learns to maximize the cost. It pushes the point against a wall
-# and keeps it there. Clipping does not stop this. It removes the gradient of a row only when the ratio has moved
-# in the *right* direction; in the wrong direction, the minimum keeps the full gradient. If a
-# learning curve *falls* far below its start, check the signs first.
+# The curve gets worse: the agent learns to maximize the cost. It pushes the point to the border of
+# its range and keeps it there. Clipping does not stop this. It removes the gradient of a row only
+# when the ratio has moved in the *right* direction; in the wrong direction, the minimum keeps the
+# full gradient. If a learning curve *falls* far below its start, check the signs first.
 
 # %% blind-text [markdown]
 # ### Why a window helps
@@ -1708,9 +1710,9 @@ show([f"position only, w = {window}" for window in (1, 2, 3)])
 #   update explain. It is below 0 in some of the first updates, exceeds 0.9 after about 10,000
 #   steps, and then stays near 1. If it stays near 0, the critic learns nothing.
 # - the **entropy** of the policy, $1.42 + \log \sigma$: it starts at 1.42 ($\sigma = 1$) and falls
-#   slowly to between 0.2 and 0.9 ($\sigma$ from 0.3 to 0.6), when precise actions pay off. If it
-#   drops suddenly, the policy has stopped exploring. If it does not change, the advantages do not
-#   reach the actor.
+#   slowly to between 0.2 and 0.9 ($\sigma$ from 0.3 to 0.6), because precise actions pay off more
+#   and more. If it drops suddenly, the policy has stopped exploring. If it does not change, the
+#   advantages do not reach the actor.
 # - the **approximate KL**, which says how far an update moves the policy: the mean of
 #   $\rho - 1 - \log \rho$ over its rows, where $\rho$ is the ratio after the update. It rises to
 #   between 0.01 and 0.02 while the agent learns fastest, and falls with the learning rate.

@@ -10,7 +10,7 @@ window), V(s) the critic.
 
 This assignment follows a notebook of drafts for a PPO agent in *keras-rl* (November 2017), called
 "the keras-rl drafts" below. The agents of this library have a `forward` and a `backward` method. The
-drafts implement PPO (Schulman et al. 2017, "Proximal policy optimization algorithms", arXiv
+drafts plan PPO (Schulman et al. 2017, "Proximal policy optimization algorithms", arXiv
 1707.06347) in this form. Their author suspected a mistake in one of them. The notebook of this
 assignment shows that there are several.
 
@@ -102,9 +102,10 @@ def test_advantages(estimator: Callable[..., np.ndarray] = GeneralizedAdvantageE
     draft, and every estimator with one of these faults:
         The last δ is missing.
         The value after the last step is wrong.
-        Episode ends before the last row are ignored: all of them, or only terminations, or only
-        truncations. A termination drops only one of γ V(next_state_t) and γλ A_{t+1}, or a
-        truncation also drops γ V(next_state_t).
+        Ends of episodes are ignored before the last row: every end, or only terminations, or only
+        truncations.
+        At a termination, only one of γ V(next_state_t) and γλ A_{t+1} is dropped, not both.
+        At a truncation, γ V(next_state_t) is dropped as well.
 
     `python -m pytest submitted.py` runs the test on your estimator. `grade.py` can run the test only
     after you have repaired your estimator.
@@ -144,7 +145,8 @@ def test_advantages(estimator: Callable[..., np.ndarray] = GeneralizedAdvantageE
 class IndependentGaussianProcess:
     """A normal distribution over actions with n independent dimensions.
 
-    In keras-rl, an object that generates actions is a process; this is not a Gaussian process.
+    Its name follows keras-rl, where an object that draws random numbers is a process. It is not a
+    Gaussian process.
 
     Args:
         n: The number of dimensions.
@@ -373,9 +375,10 @@ class PPOAgent:
 
     After the end of an episode, there is an *extra call*: `agent.forward(last observation)`, then
     `agent.backward(0.0)`. It is not a step of the environment; it only shows the agent the final
-    state of the episode. (With several environments, usually only some have ended. In gymnasium's
-    vector environments, an environment resets in the step after the end of its episode. That step
-    ignores the action and has the reward 0. For this environment, it is the extra call.)
+    state of the episode. (With several environments, usually only some of the episodes end in the
+    same step. In gymnasium's vector environments, an environment resets in the step after the end
+    of its episode. That step ignores the action and has the reward 0. For this environment, it is
+    the extra call.)
 
     Attributes:
         gamma, lamb, episodes_per_update, epochs, batch_size, clip, entropy_coef: As given.

@@ -18,20 +18,21 @@
 #
 # > **How to work**
 # >
-# > - Save `submitted.py` and run the cell again. You need not restart the kernel: `%load_ext grader`
-# >   loads what you saved. If the file cannot be loaded, for example because of a syntax error, a
-# >   message says so, and the cells use the previous version. If you do restart the kernel, run the
-# >   cells above again (Run > Run All Above Selected Cell): a new kernel knows nothing of them.
+# > - Save `submitted.py` and run the cell again. You need not restart the kernel: once `%load_ext
+# >   grader` has run, each cell uses the saved file. If the file cannot be loaded, for example
+# >   because of a syntax error, a message says so, and the cells use the previous version. If you
+# >   do restart the kernel, run the cells above again (Run > Run All Above Selected Cell): a new
+# >   kernel knows nothing of them.
 # > - Run `python grade.py --watch` in a terminal beside this notebook. It grades every save, and
 # >   often gives a hint when it recognizes the mistake. The cells here show what your code does;
 # >   `grade.py` says whether it is right.
-# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below the
-# >   cell. `%grade` alone grades all questions. A cell that begins with `%%grade QUESTION` and
-# >   defines the function (for a method, its whole class) is run, and then the definition in the
-# >   cell is graded; the cell also needs the imports of `submitted.py`. From then on, `%grade`
+# > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
+# >   the cell. `%grade` alone grades all questions. You can also write the definition (for a
+# >   method, its whole class) into a cell that begins with `%%grade QUESTION`, together with the
+# >   imports that it needs: the cell is run, and its definition is graded. From then on, `%grade`
 # >   grades the cell's definition. When you change the definition in `submitted.py` and save it,
-# >   `%grade` grades the file, until you run the cell again. `del NAME` drops the cell's
-# >   definition, and `%grade QUESTION --file` grades the file.
+# >   `%grade` grades the file, until you run the cell again. To grade the file again, drop the
+# >   cell's definition with `del NAME`, or use `%grade QUESTION --file` for a single call.
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
 # > - You may also define everything in a notebook and submit that notebook.
@@ -97,7 +98,7 @@ WRONG_UPDATES = MEMORY_UPDATES  # for the two wrong settings
 TEST_SEEDS = range(20)
 FILM = 300
 
-if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few seconds per training
+if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few seconds per run
     UPDATES, EVERY = 6, 3
     MEMORY_SEEDS, MEMORY_UPDATES, WRONG_UPDATES = 1, 190, 60
     TEST_SEEDS = range(3)
@@ -351,11 +352,11 @@ else:
 #
 # This has three consequences. They are the most important part of this assignment.
 #
-# - **Cut the return:** let it contain nothing after the end of the game. The action in column 2
-#   ended the game, so it did not cause the rewards of game B. With $\gamma = 0.5$ and a critic whose
-#   values are all 0, the return of column 2 is 8. Without the cut, the return is 8.5, because it
-#   also contains rewards of later games. Then dying looks no worse than living on, because the next
-#   game always follows.
+# - **Cut the return:** leave out all rewards and values from after the end of the game. The action
+#   in column 2 ended the game, so it did not cause the rewards of game B. With $\gamma = 0.5$ and a
+#   critic whose values are all 0, the return of column 2 is 8. Without the cut, the return is 8.5,
+#   because it also contains rewards of later games. Then dying looks no worse than living on,
+#   because the next game always follows.
 # - **Reset the memory.** In column 4 a game starts, and the pool gave the agent an empty memory. If
 #   your function carries the memory of game A over into game B, it computes $\log \pi$ and $V$ for
 #   a memory that the agent did not have when it played. See the row "memory": it is 0 in column 4.
@@ -539,9 +540,9 @@ plt.show()
 # loss falls during training, so its curve looks like learning. With advantages, the problem is the
 # same: if they are `[B, B]`, the advantage of an action depends on the returns of all other games.
 #
-# Of those 18 public solutions, 17 made this mistake. The cause is a `state_value` of shape
-# `[B, 1]`. The cell of section 2 printed the shape of yours. It should be `[B]`; `[B, 1]` is
-# correct only if your loss uses `[:, 0]`. Section 7 tests your loss.
+# Of the 18 public solutions of section 3, 17 made this mistake. The cause is that the network
+# returns values of shape `[B, 1]`. The cell in section 2 printed the shape of your values. It
+# should be `[B]`; `[B, 1]` is correct only if your loss uses `[:, 0]`. Section 7 tests your loss.
 
 # %% write-text [markdown]
 # ## 6 · Your training step
@@ -709,7 +710,7 @@ plt.show()
 # | last frame | the last column has mask 0: the change of loss and pushes if its $V$ rises by 100 | 0 |
 # | two halves | the value loss summed over a rollout, minus the sums over its halves; all games end where it is split | 0 |
 # | one step | the number of optimizer steps; the change of loss and pushes in a repeated call (leftover gradients) | 1 and 0 |
-# | network | your network: the difference of "side by side"; does the gradient reach `conv0`? | 0 and 1 (yes) |
+# | network | with your network: the same difference as in "side by side"; does the gradient reach `conv0`? | 0 and 1 (yes) |
 #
 # If the first rung that fails is
 #
@@ -928,8 +929,8 @@ climb()
 # - **right**: your function as it is;
 # - **does not forget**: the same, but in training, the memory of a game continues into the next
 #   one. (While playing, the pool still resets it.)
-# - **ignores the mask**: the same, but with a mask that is 1 everywhere. This has the same effect
-#   as in the 18 public solutions of section 3.
+# - **ignores the mask**: the same, but with a mask that is 1 everywhere, as if the mask were never
+#   used. The 18 public solutions of section 3 do not use it.
 #
 # A training run takes about four seconds. The dotted lines show the best possible return, and the
 # best return without memory.
@@ -938,7 +939,7 @@ climb()
 
 
 class Unforgetting(nn.Module):
-    """A wrapper: after `restart`, a call uses the given memory; later ones, the last memory."""
+    """A wrapper: the first call after `restart` uses the given memory, the others their own."""
 
     def __init__(self, inner):
         super().__init__()
@@ -1075,10 +1076,11 @@ plt.show()
 # %% train-text [markdown]
 # ## 9 · Kung fu
 #
-# Now the game. Two settings are chosen for you. First, rewards are in the hundreds. They would lead
-# to very large values and gradients, so `training.training_env` divides them by 100 and clips them
-# to the range from -5 to 5. Second, one update uses 16 games with 16 actions each, instead of 5
-# games with 9 actions as in *Practical RL*. Section 11 shows the effect of both.
+# Now the game. Two settings are chosen for you. First, rewards are scaled, because they are in the
+# hundreds. They would lead to very large values and gradients, so `training.training_env` divides
+# them by 100 and clips them to the range from -5 to 5. Second, one update uses 16 games with 16
+# actions each, instead of 5 games with 9 actions as in *Practical RL*. Section 11 shows the effect
+# of both.
 #
 # `training.train` (provided) plays and calls your function. After every `EVERY` updates it plays a
 # separate game with the real scores. It plots these scores, their moving average, and the entropy
@@ -1174,11 +1176,11 @@ else:
 # not depend on the actions, or `opt` has the weights of another agent.
 #
 # **The explained variance** (below) is $1 - \text{Var}(G - V) / \text{Var}(G)$ over the actions of
-# a rollout, with the values before the update. It says what fraction of the variance of the
-# returns the critic predicts: 1 if it predicts them all, and 0 if its value is the same in every
-# game. In our run, it was below 0 in the first 25 updates, and then it stayed at 0; "What the
-# network computes" shows why. For our best agent of section 11, it was between 0.6 and
-# 0.8. If it stays clearly below 0, the values are worse than a constant: check how your code
+# a rollout, with the values before the update. It says what fraction of the variance of the returns
+# the critic predicts: 1 if it predicts every return exactly, and 0 if its value is the same in
+# every step of every game. In our run, it was below 0 in the first 25 updates, and then it stayed
+# at 0; "What the network computes" shows why. For our best agent of section 11, it was between 0.6
+# and 0.8. If it stays clearly below 0, the values are worse than a constant: check how your code
 # handles the end of a game.
 #
 # We do not plot **the loss**, because it does not show progress. The value of $\hat J$ has no
@@ -1325,10 +1327,10 @@ else:
 # | the settings of *Practical RL*, with the mask used correctly | 4,595 ± 210 |
 # | without scaled rewards | 3,920 ± 310 |
 #
-# So scaled rewards matter most at the beginning. For comparison, our agent of section 9 scored more
-# than 3,000 without using the screen. With one seed, you cannot say which of the first four rows is
-# best. The other techniques may help later. We have not measured GAE, normalized advantages,
-# orthogonal weights and the learning rate separately.
+# So of these techniques, scaled rewards have the largest effect after 400,000 actions. For
+# comparison, our agent of section 9 scored more than 3,000 without using the screen. With one seed,
+# you cannot say which of the first four rows is best. The other techniques may help later. We have
+# not measured GAE, normalized advantages, orthogonal weights and the learning rate separately.
 #
 # The purpose of each technique:
 #
