@@ -554,12 +554,12 @@ class Recording:
         self.forms: dict[str, set[str]] = {}
         self.of_the_moment: list[bool] = []
         self.passed_on = {
-            "environment and policy reach collect_rollouts": True,
-            "rollout_seed reaches collect_rollouts": True,
+            "collect_rollouts receives the environment and the policy": True,
+            "collect_rollouts receives rollout_seed": True,
             "get_returns keeps its default discount factor": True,
             FUNCTIONS: True,
             FUNCTIONS_OF_THE_VALUE_NETWORK: True,
-            "the value network reaches get_advantages": True,
+            "get_advantages receives the value network": True,
         }
         self.owners: dict[str, dict[float, int]] = {}
         self.minibatches: dict[str, list[dict[str, Any]]] = {"batches": [], "critic batches": []}
@@ -594,8 +594,8 @@ class Recording:
     def collect_rollouts(self, env, policy, num_rollouts, base_rollout=0, num_total_rollouts=None, seed=None):
         """Return the next recorded episodes, after the last one the first again, and the mean of their last rewards."""
         alike = hasattr(env, "step") and acts_alike(policy, self.policy, tensor(self.observed))
-        self.passed_on["environment and policy reach collect_rollouts"] &= alike
-        self.passed_on["rollout_seed reaches collect_rollouts"] &= seed is self.ring
+        self.passed_on["collect_rollouts receives the environment and the policy"] &= alike
+        self.passed_on["collect_rollouts receives rollout_seed"] &= seed is self.ring
         first, self.rollouts = self.rollouts, self.rollouts + int(num_rollouts)
         if self.rollouts > 20 * len(self.lengths):
             raise RuntimeError(f"{len(self.lengths)} rollouts are enough for this training, but it goes on to collect")
@@ -621,7 +621,7 @@ class Recording:
 
     def get_advantages(self, value_net, observations: Tensor, returns: Tensor) -> Tensor:
         """Return numbers that depend on how many rows it is given, as a mean and a standard deviation would."""
-        self.passed_on["the value network reaches get_advantages"] &= value_net is self.value_net
+        self.passed_on["get_advantages receives the value network"] &= value_net is self.value_net
         rows = self.rows_of(observations)
         found = self.advantages[rows].unsqueeze(1) * len(rows) + returns.reshape(-1, 1)
         whole = sorted(rows) == sorted(self.collections[-1])

@@ -198,7 +198,7 @@ def test_arguments_are_passed_on(student):
 def test_trains_on_advantages_again(student):
     """With a value network, the policy loss gets advantages, computed on all rows of a collection."""
     student.expect("train_critic_weighted_zero", what_the_loss_gets("return_or_advantage", KINDS))
-    student.expect("train_critic_weighted_zero", lambda facts: facts["passed on"]["the value network reaches get_advantages"])
+    student.expect("train_critic_weighted_zero", lambda facts: facts["passed on"]["get_advantages receives the value network"])
 
 
 @points(1, question="train_policy_gradient.with_critic")

@@ -43,13 +43,13 @@ def policy_updates(facts: Facts) -> Facts:
     view: Facts = {
         "the policy loss is called": bool(facts["batches"]),
         "the optimizer takes steps": bool(steps),
-        "an update found no gradient": any(not step["arrived"] for step in wrong),
-        "an update found another gradient than that of its minibatch's loss": bool(wrong),
+        "an optimizer step had no gradient": any(not step["arrived"] for step in wrong),
+        "an optimizer step had another gradient than that of its minibatch's loss": bool(wrong),
         "weights moved by something else than the optimizer": facts["moved by more than the steps"]["policy"],
     }
     if wrong:
         # Numbers, because a mistake is recognized by them: that something is wrong shows nothing of what it is.
-        view["of the right gradients, the updates found"] = [step["multiple"] for step in steps[:8]]
+        view["multiples of the right gradient, by optimizer step"] = [step["multiple"] for step in steps[:8]]
         view["beside these, in sizes of the right gradients"] = [step["rest"] for step in steps[:8]]
     return view
 
@@ -209,7 +209,7 @@ def what_the_loss_gets(argument: str, kinds: tuple[str, ...], batches: str = "ba
     def view(facts: Facts) -> Facts:
         given = {number for batch in facts[batches] for number in batch["given"][argument]}
         fitting = (kind for kind in kinds if given <= owners(facts, (kind,)).keys())
-        return {f"{argument} of the loss are": next(fitting, "other numbers") if given else "nothing"}
+        return {f"the loss receives as {argument}": next(fitting, "other numbers") if given else "nothing"}
 
     return view
 
@@ -238,8 +238,8 @@ def of_their_rows(facts: Facts) -> Facts:
                 owner = row if name == "action" and number == actions[row] else known.get(name, {}).get(number)
                 foreign |= owner is None and name != "action"
                 aligned &= owner == row or (owner is None and name in ("returns", "return_or_advantage"))
-        view[f"as many rows of {name} as of the observation"] = as_many
-        view[f"{name} of the same rows as the observation"] = aligned
+        view[f"{name} has as many rows as the observation"] = as_many
+        view[f"{name} has the same rows as the observation"] = aligned
         if name == "old_logits":
             view["old_logits are of no row of the rollouts"] = foreign
             view["old_logits are the policy's answers of the moment"] = facts["old logits are those of the moment"]

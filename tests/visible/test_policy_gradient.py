@@ -243,7 +243,7 @@ def test_lists_form(student):
 def test_trains_on_advantages(student):
     """With a value network, the policy loss gets advantages, computed once for all rows of a collection."""
     student.expect("train_critic_minibatches", what_the_loss_gets("return_or_advantage", KINDS))
-    reaches = "the value network reaches get_advantages"
+    reaches = "get_advantages receives the value network"
     student.expect("train_critic_minibatches", lambda facts: {reaches: facts["passed on"][reaches]})
 
 
