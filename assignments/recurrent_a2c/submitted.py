@@ -6,7 +6,7 @@ imports.
 
 Terms: B is the number of parallel games, T the number of columns in a rollout, L = T - 1. A *rollout* is
 the result of `EnvPool.interact(T)`; see env_pool.py. Column t contains the observation s_t, the action
-a_t taken there, and its reward r_t. The last column contains only the next observation.
+a_t taken there, and its reward r_t. Of the last column, only the observation s_L and the mask count.
 
 The mask `is_not_done`, `[B, T]`, marks the ends of games:
 
@@ -127,33 +127,34 @@ opt = torch.optim.Adam(agent.parameters(), lr=5e-4)
 
 
 def train_on_rollout(states, actions, rewards, is_not_done, prev_memory_states, gamma=0.99):
-    """Take one step of `opt` on a rollout that `agent` has played; return the loss as a NumPy scalar.
+    """Take one step of `opt` on a rollout of `agent`; return the loss, a 0-d NumPy array.
 
     Args:
         states: `[B, T, ...]`.
         actions, rewards: `[B, T]`; ignore those of the last column.
-        is_not_done: `[B, T]`; see above.
+        is_not_done: `[B, T]`; see above. The last column counts.
         prev_memory_states: The agent's memory *before* the first column; it gets no gradient.
         gamma: γ.
 
     loss = -J + value loss - 0.01 · entropy. Each of the three terms is a mean over the B games and
     over columns.
-        J: Mean of log π(a_t|s_t) · (G_t - V(s_t)) over the first L columns. G_t = r_t + γ G_(t+1)
-            is the return up to the end of the game. If the game continues after the rollout,
-            G_L = V(s_L). The advantage G_t - V(s_t) is a constant: it gets no gradient.
+        J: Mean of log π(a_t|s_t) · (G_t - V(s_t)) over the first L columns. G_t is the return up to
+            the end of the game: 0 in a dead tick, otherwise r_t + γ G_(t+1). If the game continues
+            after the rollout, G_L = V(s_L). The advantage G_t - V(s_t) is a constant: it gets no
+            gradient.
         value loss: Mean of (r_t + γ V(s_(t+1)) - V(s_t))² over the first L columns. V(s_(t+1)) is a
             constant, and 0 if the game ended with r_t.
         entropy: Mean of -Σ_a π(a|s_t) log π(a|s_t) over all columns.
 
     A dead tick adds 0 to J and to the value loss, but the means still divide by all B games and L
-    columns. To the entropy, a dead tick may add 0 or the entropy of its policy. The target of the
-    value loss may also be G_t, and the entropy may leave out the last column.
+    columns. Three variants are accepted, too: dead ticks add 0 to the entropy; the entropy leaves
+    out the last column; the target of the value loss is G_t.
 
     Grading: the first blank of this function is checked on its own. All other checks of this
     function need all four blanks.
 
-    (Mnih et al. 2016, algorithm S3 with entropy as in section 4; *Practical RL*, week 8, which does
-    not explain the mask.)
+    (Mnih et al. 2016, algorithm S3, where the target of the value loss is G_t, with entropy as in
+    section 4; *Practical RL*, week 8, which does not explain the mask.)
     """
     states = torch.as_tensor(np.asarray(states), dtype=torch.float32)  # [B, T, ...]
     actions = torch.as_tensor(np.asarray(actions), dtype=torch.int64)  # [B, T]

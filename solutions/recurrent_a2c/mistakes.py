@@ -892,6 +892,7 @@ target_not_detached = altered(
         "G_next = V_next = state_values[:, -1] * is_not_done[:, -1]",
         "V_next = played * V_t.detach()": "V_next = played * V_t",
     },
+    placements={"but in the last column": {"V_next = played * V_t.detach()": "V_next = played * V_t"}},
     hint="Does a gradient flow into the target of your value loss?",
     source="student code",
 )
