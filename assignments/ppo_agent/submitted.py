@@ -12,7 +12,7 @@ This assignment follows a notebook of drafts for a PPO agent in *keras-rl* (Nove
 "the keras-rl drafts" below. The agents of this library have a `forward` and a `backward` method. The
 drafts plan PPO (Schulman et al. 2017, "Proximal policy optimization algorithms", arXiv
 1707.06347) in this form. Their author suspected a mistake in one of them. The notebook of this
-assignment shows that there are several.
+assignment shows that this draft has several mistakes.
 
 Most questions are graded independently: the grader supplies the code of the other questions.
 `test_advantages` runs on your own estimator, and the end-to-end update and the learning check run
@@ -87,8 +87,8 @@ def test_advantages(estimator: Callable[..., np.ndarray] = GeneralizedAdvantageE
     draft, and every estimator with one of these faults:
         The last δ is missing.
         The value after the last step is wrong.
-        Ends of episodes are ignored before the last row: every end, or only terminations, or only
-        truncations.
+        Ends of episodes are ignored in all rows but the last: every end, or only terminations, or
+        only truncations.
         At a termination, only one of γ V(next_state_t) and γλ A_{t+1} is dropped, not both.
         At a truncation, γ V(next_state_t) is dropped as well.
 
@@ -114,7 +114,7 @@ class IndependentGaussianProcess:
         n: The number of dimensions.
         rng: A random generator for the samples, or a seed for one. None: not reproducible.
 
-    All methods take one tuple, whose first two items are the means `mu` and `log_sigma`, the
+    All methods take one tuple. Its first item is `mu`, the means; the second is `log_sigma`, the
     logarithm of the standard deviation: log σ, not σ and not log σ². Both are float32 `[B, n]`, and
     may differ between dimensions.
     """

@@ -244,21 +244,21 @@ class _Pair:
         if len(missing) == len(there):
             return f"Why does nothing change in {self.target} after a small change of {self.source}?"
         if lags := self._whole_lags(missing, there):
-            return f"Why does {self._at_t()} not depend on {self._at_lag(lags[0])}, as it should?"
-        (target, row), others = missing[0], ", as it should" if self.shape else ", as it does on other rows"
+            return f"Why does {self._at_t()} not depend on {self._at_lag(lags[0])}, although it should?"
+        (target, row), others = missing[0], ", although it should" if self.shape else ", as it does on other rows"
         return f"Why does {self._number(target)} not depend on {self._row(row)}{others}?"
 
     def _ask_extra(
         self, extra: Sequence[tuple[int, int]], nothing: Sequence[tuple[int, int]], there: Sequence[tuple[int, int]]
     ) -> str:
         if not there:
-            return f"Why does {self.target} depend on {self.source}, as it should not?"
+            return f"Why does {self.target} depend on {self.source}, although it should not?"
         target, row = extra[0]
         remark, expected = self._remark_on_flags(target, row), set(map(self._lag, there))
         lags = [lag for lag in self._whole_lags(extra, nothing) if lag not in expected]
         if lags and not remark:
-            return f"Why does {self._at_t()} depend on {self._at_lag(lags[0])}, as it should not?"
-        return f"Why does {self._number(target)} depend on {self._row(row)}{remark or ', as it should not'}?"
+            return f"Why does {self._at_t()} depend on {self._at_lag(lags[0])}, although it should not?"
+        return f"Why does {self._number(target)} depend on {self._row(row)}{remark or ', although it should not'}?"
 
     def _ask_strength(self, pairs: Sequence[tuple[int, int]], ratios: Sequence[float]) -> str | None:
         wrong = [(pair, ratio) for pair, ratio in zip(pairs, ratios, strict=True) if abs(ratio - 1) > CLOSE]

@@ -52,7 +52,7 @@ def describe_check(check: CheckResult) -> str:
         parts.append(check.advice())
     parts += picture.describe_curves(check.curves)
     if check.printed:
-        parts.append(f"it printed:\n{check.printed}")
+        parts.append(f"Your code printed:\n{check.printed}")
     return "\n".join(parts)
 
 

@@ -247,7 +247,7 @@ def _body(check: CheckResult) -> list[str]:
         lines.append(textwrap.indent(check.detail, "      "))
     printed = check.printed.strip().splitlines()
     if printed:
-        lines.append("      it printed:")
+        lines.append("      Your code printed:")
         if len(printed) > PRINTED_LINES:
             half = PRINTED_LINES // 2
             printed = [*printed[:half], f"[... {len(printed) - PRINTED_LINES} lines ...]", *printed[-half:]]

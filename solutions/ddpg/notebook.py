@@ -39,9 +39,9 @@
 # >   cell's definition with `del NAME`, or use `%grade QUESTION --file` for a single call.
 # > - The first cell that calls something you have not written yet stops with a
 # >   `NotImplementedError` that says what to write.
-# > - You may also define everything in a notebook and submit that:
-# >   `python grade.py --submission notebook.ipynb` grades the definitions in it. The cells below
-# >   then must use your names without `submitted.`.
+# > - You may also define everything in a notebook and submit that: `python grade.py --submission
+# >   notebook.ipynb` grades the definitions in it. In that case, remove `submitted.` from the cells
+# >   below.
 #
 # The pendulum is drawn by pygame (`pip install "gymnasium[classic-control]"`). The whole notebook
 # runs in two or three minutes. Scores and curves differ from machine to machine.
@@ -314,7 +314,8 @@ plt.show()
 # could a function find 128 *different* rows, and how does its time grow from 1,000 to 100,000
 # stored rows?
 #
-# The cell compares it with your `sample_batch`, which also has to copy the rows.
+# The cell compares the time of this line with that of your `sample_batch`, which also has to copy
+# the rows.
 
 # %% choice
 fills, faulty_times, your_times = [1000, 3000, 10_000, 30_000, 100_000], [], []
@@ -380,9 +381,9 @@ plt.show()
 # $$x \leftarrow x + \theta (\mu - x) + \sigma \varepsilon \qquad \varepsilon \sim N(0, 1)$$
 #
 # (In this section, $\theta$ and $\mu$ are parameters of the noise. In sections 2 and 10, $\theta$
-# is the pendulum's angle. Elsewhere, $\theta$ next to $\sigma$ is the parameter of the noise;
-# alone, it stands for the weights, and $\mu$ for the actor. Papers use the same symbols for the
-# noise and for the networks.)
+# is the pendulum's angle. Elsewhere, $\theta$ stands for the weights and $\mu$ for the actor,
+# except where a value is given, as in $\theta = 1$: that is the noise again. Papers use the same
+# symbols for the noise and for the networks.)
 #
 # For $0 < \theta < 2$, the long-run mean, the variance and the correlation of samples $k$ steps
 # apart are
@@ -1414,8 +1415,8 @@ strip(frames)
 # - **constant**: a $Q$ far above 1 means that a value is added after termination: check the factor
 #   $1 - \text{done}$. A $Q$ near 0 means that the critic hardly moves: does `train` call
 #   `update_model` after each step?
-# - **state**: both values near 0: is a `[B]` combined with a `[B, 1]`? Or do state and reward come
-#   from different rows?
+# - **state**: if both values are near 0, is a `[B]` combined with a `[B, 1]`? Or do state and
+#   reward come from different rows?
 # - **action**: is the stored action the one that was taken? Is it an input of the critic? Does the
 #   critic's loss use the *stored* action?
 # - **two steps**: with $Q$ near 1, the discount is missing. With $Q$ near 0, the target does not

@@ -466,9 +466,9 @@ climb("vanilla with returns", submitted.get_vanilla_policy_gradient_loss, with_c
 # ## 5 · Training on the line
 #
 # Now train on the line: 4 rollouts per collection and 8 epochs with minibatches of 64 rows, a
-# policy with two hidden layers of 16 units (`hidden_dims=[16]`), and Adam with learning rate
-# $10^{-3}$. In reinforcement learning, results vary a lot from run to run, so a single run tells
-# you little. We train every setting with several random seeds.
+# policy with two hidden layers of 16 units (in `hidden_dims=[16]`, the first width counts twice),
+# and Adam with learning rate $10^{-3}$. In reinforcement learning, results vary a lot from run to
+# run, so a single run tells you little. We train every setting with several random seeds.
 #
 # The next cell only defines functions that all experiments use. `train` does one training run.
 # `experiment` does one run per seed. It draws the mean over seeds as a line, and the range from the
@@ -476,10 +476,10 @@ climb("vanilla with returns", submitted.get_vanilla_policy_gradient_loss, with_c
 # success if its last stored observation is on the target. (That is the observation before the last
 # action.) The last picture shows the rollouts of the seed with the median success.
 #
-# `Health` measures on each collection whether training is healthy. Of the four quantities below, it
-# measures the explained variance before the 8 epochs on the collection, and the other three after
-# these epochs. $\rho$ is the probability of an action that was taken, divided by its probability
-# before these epochs.
+# `Health` measures on each collection whether training is healthy: the explained variance before
+# the 8 epochs on the collection, and approximate KL, clip fraction and entropy after these epochs.
+# $\rho$ is the probability of an action that was taken, divided by its probability before these
+# epochs.
 #
 # - **Approximate KL**, the mean of $\rho - 1 - \log \rho$: how far the epochs moved the policy.
 #   Healthy: 0.01 to 0.05, with peaks up to 0.1, and less at the end. Often above 0.1: the steps are

@@ -763,11 +763,11 @@ plt.show()
 
 # %% gradient-seen [markdown]
 # The inner derivative is $1 / 0$ and the outer derivative is 0, so the product is NaN. One such row
-# is enough: the gradient of the mean over the batch is NaN, then so are many weights of the actor,
-# and from then on every action. The gradient of the square is defined everywhere. A sampled action
-# is rarely exactly the mean, so the program fails only now and then, and such faults are hard to
-# find. With the drafts' faulty sampling (section 6) and $s = 0$, however, every action is exactly
-# the mean.
+# is enough: the gradient of the mean over the batch is NaN. After the next optimizer step, many
+# weights of the actor are NaN, and so is every later action. The gradient of the square is defined
+# everywhere. A sampled action is rarely exactly the mean, so the program fails only now and then,
+# and such faults are hard to find. With the drafts' faulty sampling (section 6) and $s = 0$,
+# however, every action is exactly the mean.
 
 # %% entropy-text [markdown]
 # ## 9 · The entropy
@@ -1245,10 +1245,10 @@ plt.show()
 #
 # If $A > 0$, the action should become more likely, but a ratio above $1 + \varepsilon$ does not
 # increase the objective any further. If $A < 0$, the action should become less likely, but a ratio
-# below $1 - \varepsilon$ does not increase the objective any further, either. Where the objective is
-# flat, a row adds nothing to the gradient. The **minimum** matters on the other side: an action
-# with $A > 0$ that has become *less* likely keeps the gradient of $\rho A$: clipping never sets it
-# to 0.
+# below $1 - \varepsilon$ does not increase the objective any further, either. Where the objective
+# is flat, a row adds nothing to the gradient. The **minimum** matters on the other side of the
+# range: an action with $A > 0$ that has become *less* likely keeps the gradient of $\rho A$,
+# because the minimum selects the product that is not clipped.
 #
 # **Write `policy_loss`**: gradient *descent* on it should maximize the clipped surrogate plus
 # `entropy_coef` times the entropy. Then write **`value_loss`**.
@@ -1940,7 +1940,7 @@ plt.show()
 #
 # ## Optional experiments
 #
-# What do you expect, and why? Write it down before you run it.
+# What do you expect, and why? Write down your answer before you run an experiment.
 #
 # - **No clipping** (`clip=1e9`) on `PointMass(2)`; then with `epochs=40`, with clipping and
 #   without. *(Without clipping and with 10 epochs, some seeds end about as well as with clipping,
@@ -1950,7 +1950,7 @@ plt.show()
 # - **$\gamma = 0.99$ on the pendulum.** *(The agent takes later costs into account, but the
 #   advantages are noisier. It needs about one and a half times as many episodes. With our three
 #   seeds the mean was better: -134 instead of -157. In a hundred other episodes, it was -177
-#   instead of -234. The -208 above is an interquartile mean.)*
+#   instead of -234. These are plain means; the -208 above is an interquartile mean.)*
 # - **One pendulum at a time** (`training.fit`), or 16. *(One is as good as four, but slower: with
 #   four, one call of the actor serves all of them. With 16, all episodes end at the same moment, so
 #   an update gets 16 episodes, and there are a quarter as many updates.)*

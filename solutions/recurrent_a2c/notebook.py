@@ -540,9 +540,10 @@ plt.show()
 # loss falls during training, so its curve looks like learning. With advantages, the problem is the
 # same: if they are `[B, B]`, the advantage of an action depends on the returns of all other games.
 #
-# Of the 18 public solutions of section 3, 17 made this mistake. The cause is that the network
-# returns values of shape `[B, 1]`. The cell in section 2 printed the shape of your values. It
-# should be `[B]`; `[B, 1]` is correct only if your loss uses `[:, 0]`. Section 7 tests your loss.
+# Section 3 mentions 18 public solutions: 17 of them make this mistake. The cause is that the
+# network returns values of shape `[B, 1]`. The cell in section 2 printed the shape of your values.
+# It should be `[B]`; `[B, 1]` is correct only if your loss uses `[:, 0]`. Section 7 tests your
+# loss.
 
 # %% write-text [markdown]
 # ## 6 · Your training step
@@ -930,7 +931,7 @@ climb()
 # - **does not forget**: the same, but in training, the memory of a game continues into the next
 #   one. (While playing, the pool still resets it.)
 # - **ignores the mask**: the same, but with a mask that is 1 everywhere, as if the mask were never
-#   used. The 18 public solutions of section 3 do not use it.
+#   used, which is the case in the 18 public solutions that section 3 mentions.
 #
 # A training run takes about four seconds. The dotted lines show the best possible return, and the
 # best return without memory.
@@ -939,7 +940,7 @@ climb()
 
 
 class Unforgetting(nn.Module):
-    """A wrapper: the first call after `restart` uses the given memory, the others their own."""
+    """A wrapper: the first call after `restart` uses the given memory, others the last one."""
 
     def __init__(self, inner):
         super().__init__()
@@ -1011,11 +1012,10 @@ plt.show()
 #
 # In Metronome, the agent of the setting "does not forget" does not learn to count. In training, the
 # count continues from the previous game, so the memory in the fourth step differs from rollout to
-# rollout, and "beat at four" cannot be learned. The agent learns never to choose "beat". In Cue the
-# result depends on luck: an agent may learn to overwrite the old sign when a new sign comes (with
-# one of our two seeds, it did), or not.
-# If the mask is ignored completely, returns also contain rewards of the next game, and the agent
-# learns nothing in either world.
+# rollout, and "beat at four" cannot be learned. The agent learns never to choose "beat". In Cue,
+# the result depends on luck: some agents learn to overwrite the old sign when a new sign comes, as
+# with one of our two seeds. If the mask is ignored completely, returns also contain rewards of the
+# next game, and the agent learns nothing in either world.
 #
 # Such mistakes are hard to find, because in most games an agent still learns *something*. In these
 # two worlds, it needs the memory to learn anything.

@@ -6,7 +6,7 @@ imports.
 
 Terms: B is the number of parallel games, T the number of columns in a rollout, L = T - 1. A *rollout* is
 the result of `EnvPool.interact(T)`; see env_pool.py. Column t contains the observation s_t, the action
-a_t taken there, and its reward r_t. Of the last column, only the observation s_L and the mask count.
+a_t taken there, and its reward r_t. In the last column, only the observation s_L and the mask are used.
 
 The mask `is_not_done`, `[B, T]`, marks the ends of games:
 

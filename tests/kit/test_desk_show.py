@@ -174,7 +174,8 @@ def test_arguments_are_separated_from_the_case(shown) -> None:
     received = ReceivedCall("Actor.forward", {"state": states}, times=3)
     text = shown({"a": 1}, {"a": 2}, {"states": states.copy(), "sizes": [3, 2]}, received=received)
     said, _, case = text.partition("inputs of the case:\n")
-    assert "Actor.forward was called 3 times (case some_case). The last call, which may not be the wrong one, received:" in said
+    often = "Actor.forward was called 3 times (case some_case)."
+    assert f"{often} The difference may come from an earlier call. The last call received:" in said
     assert "state" in said
     assert "sizes = [3, 2]" in case
     assert "states" not in text

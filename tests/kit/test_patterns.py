@@ -361,11 +361,11 @@ ENDS = np.array([False, False, True, False, False, True])
             lambda rewards, ends: discount(rewards, ends, 0.81),
             "rewards[t + 1] move x[t] 0.9 times as strongly as it should, everywhere",
         ),
-        (lambda rewards, ends: discount(rewards, ends, 0.0), "x[t] not depend on rewards[t + 1], as it should"),
-        (lambda rewards, ends: np.cumsum(rewards), "x[t] not depend on rewards[t + 1], as it should"),
+        (lambda rewards, ends: discount(rewards, ends, 0.0), "x[t] not depend on rewards[t + 1], although it should"),
+        (lambda rewards, ends: np.cumsum(rewards), "x[t] not depend on rewards[t + 1], although it should"),
         (lambda rewards, ends: np.ones(6), "nothing change in x after a small change of rewards"),
-        (lambda rewards, ends: discount(np.roll(rewards, 1), ends), "x[t] not depend on rewards[t + 2], as it should"),
-        (without_last, "x[5] not depend on rewards[5], as it should"),
+        (lambda rewards, ends: discount(np.roll(rewards, 1), ends), "x[t] not depend on rewards[t + 2], although it should"),
+        (without_last, "x[5] not depend on rewards[5], although it should"),
     ],
 )
 def test_what_returns_depend_on(wrong: Callable[..., Any], said: str) -> None:
@@ -384,7 +384,10 @@ def one_step(rewards: np.ndarray, ends: np.ndarray) -> np.ndarray:
         (lambda rewards, ends: 2 * discount(rewards, ends) - 0.5, None),
         (lambda rewards, ends: 0.9 * one_step(rewards, ends), None),
         (without_last, None),
-        (lambda rewards, ends: np.append(rewards[:5], 0.0) + 1.0, "Why does x[5] not depend on rewards[5], as it should?"),
+        (
+            lambda rewards, ends: np.append(rewards[:5], 0.0) + 1.0,
+            "Why does x[5] not depend on rewards[5], although it should?",
+        ),
     ],
 )
 def test_of_a_form_that_is_accepted_too_only_what_is_missing_is_asked(wrong: Callable[..., Any], said: str | None) -> None:
@@ -479,8 +482,8 @@ def test_what_moves_elsewhere_is_not_called_weak() -> None:
 @pytest.mark.parametrize(
     ("axis", "said"),
     [
-        (0, "x[t, j] not depend on rewards[t + 1, j], as it should"),
-        (1, "x[i, t] not depend on rewards[i, t + 1], as it should"),
+        (0, "x[t, j] not depend on rewards[t + 1, j], although it should"),
+        (1, "x[i, t] not depend on rewards[i, t + 1], although it should"),
     ],
 )
 def test_environments_are_told_from_time(axis: int, said: str) -> None:
@@ -668,7 +671,7 @@ def test_a_submission_is_asked_about_what_it_does(grader: Grader, tmp_path: Path
     """A mistake that is in no catalogue has a hint all the same, and what it says is true of the code."""
     (tmp_path / "submitted.py").write_text(WORK)
     report = grader.grade(tmp_path, GradingOptions(["get_returns"]))
-    question = "Why does returns[t] not depend on rewards[t + 3], as it should?"
+    question = "Why does returns[t] not depend on rewards[t + 3], although it should?"
     assert asked(report) == [f"No known mistake explains this, but it has a pattern. Ask yourself: {question}"]
     assert asked(report.for_student()) == asked(report)
 

@@ -90,7 +90,7 @@ def test_the_last_of_several_calls_is_told_as_that(home: AssignmentFiles) -> Non
     ]
     assert told[0] == ["get_returns received (case a_case):", "  discount_factor = 0.9"]
     assert told[1] == [
-        "get_returns was called 3 times (case a_case). The last call, which may not be the wrong one, received:",
+        "get_returns was called 3 times (case a_case). The difference may come from an earlier call. The last call received:",
         "  discount_factor = 0.9",
     ]
     update = questions["one_update"]
