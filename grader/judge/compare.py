@@ -15,6 +15,8 @@ from grader.sandbox.wire import TensorArray
 SHOWN_NUMBERS = 24
 SHOWN_INPUTS = 14
 SHOWN_PLACES = 8
+SHORT = 60  # characters of two lists that are shown on one line
+NOTHING = "none: "  # how the text of a driver begins that says why there is no array, such as no gradient
 KINDS = {"f": "floating-point", "i": "integer", "u": "integer", "b": "boolean"}
 
 
@@ -86,18 +88,18 @@ def _dict_difference(expected: dict[Any, Any], got: dict[Any, Any], how: Toleran
 
 def _list_difference(expected: Sequence[Any], got: Sequence[Any], how: Tolerance, where: str) -> str | None:
     if len(expected) != len(got):
+        one, other = format_value(expected), format_value(got)
+        if len(one) + len(other) <= SHORT:
+            return f"{where}: expected {one}, got {other}"
         many = f"{len(expected)} entr{'y' if len(expected) == 1 else 'ies'}"
-        both = f"  expected {format_value(expected)}\n  got      {format_value(got)}"
-        return f"{where}: expected {many}, got {len(got)}:\n{both}"
+        return f"{where}: expected {many}, got {len(got)}:\n  expected {one}\n  got      {other}"
     pairs = enumerate(zip(expected, got, strict=True))
     return next((text for index, pair in pairs if (text := _difference(*pair, how, f"{where}[{index}]"))), None)
 
 
 def _array_difference(expected: np.ndarray, got: Any, how: Tolerance, where: str) -> str | None:
     if not isinstance(got, np.ndarray) or (isinstance(expected, TensorArray) and not isinstance(got, TensorArray)):
-        what = "" if got is None or isinstance(got, str) else f"{name_kind(got)}, "
-        ask = ": is a `return` missing?" if got is None else ""
-        return f"{where}: expected {name_kind(expected)} of shape {list(expected.shape)}, got {what}{format_value(got)}{ask}"
+        return f"{where}: expected {name_kind(expected)} of shape {list(expected.shape)}, got {_describe_other(got)}"
     if expected.shape != got.shape:
         return f"{where}: expected shape {list(expected.shape)}, got shape {list(got.shape)}"
     kinds = KINDS[expected.dtype.kind], KINDS[got.dtype.kind]
@@ -118,6 +120,15 @@ def _array_difference(expected: np.ndarray, got: Any, how: Tolerance, where: str
             f"expected {format_number(expected[index])}, got {format_number(got[index])}"
         )
     return "\n".join(lines)
+
+
+def _describe_other(got: Any) -> str:
+    """Return what was found in place of an array."""
+    if got is None:
+        return "None: is a `return` missing?"
+    if isinstance(got, str):
+        return got if got.startswith(NOTHING) else format_value(got)
+    return f"{name_kind(got)}, {format_value(got)}"
 
 
 def _close(expected: float, got: float, how: Tolerance) -> bool:

@@ -41,11 +41,13 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"a Tensor with (\d+) elements cannot be converted to Scalar",
-        "Only a tensor with one element is a number, and this one has {0}: reduce it first, with mean() or sum().",
+        "Only a tensor with one element can be converted to a Python number, and this one has {0}: reduce it first, with "
+        "mean() or sum().",
     ),
     (
         r"only one element tensors can be converted to Python scalars",
-        "Only a tensor with one element can be a number. Reduce it first, or use torch.stack for a list of tensors.",
+        "Only a tensor with one element can be converted to a Python number. Reduce it first, with mean() or sum(); to make a "
+        "tensor of several tensors, use torch.stack.",
     ),
     (
         r"only (?:length-1|0-dimensional|size-1) arrays can be converted to Python scalars",
@@ -81,8 +83,8 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"Can't call numpy\(\) on Tensor that requires grad",
-        "This tensor still carries a gradient, which NumPy would lose: in a loss, use torch's function instead of NumPy's; "
-        "elsewhere, use .detach().numpy().",
+        "This tensor is part of a computation that gradients go through, and NumPy would cut it: in a loss, use torch's "
+        "function instead of NumPy's; elsewhere, use .detach().numpy().",
     ),
     (
         r"must have the same dtype, but got (\w+) and (\w+)|expected scalar type (\w+) but found (\w+)",
@@ -143,8 +145,8 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"(?:Boolean value of Tensor|truth value of an array) with more than one",
-        "A condition must be a single True or False, but this has one for each element: use torch.where or np.where, or "
-        ".any(), .all().",
+        "A condition must be a single True or False, and this one has a value for each element. Reduce it with .any() or .all(); "
+        "to choose for each element, use torch.where or np.where.",
     ),
     (
         r"Expected parameter (\w+) .*found invalid values:\s*.*nan|probability tensor contains",
@@ -170,11 +172,13 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"'numpy\.ndarray' object has no attribute '(\w+)'",
-        "This is a NumPy array, and `.{0}` belongs to tensors: convert it with torch.as_tensor(x) first, or use NumPy's own.",
+        "This is a NumPy array, and NumPy arrays have no `.{0}`. If you want the method of tensors, convert the array first, with "
+        "torch.as_tensor(x).",
     ),
     (
         r"'Tensor' object has no attribute '(\w+)'",
-        "This is a tensor, and tensors have no `.{0}`: did you mean a NumPy array?",
+        "This is a tensor, and tensors have no `.{0}`. If you want the method of NumPy arrays, look for its name in torch "
+        "(.astype is .to, .copy is .clone), or convert the tensor first, with .detach().numpy().",
     ),
     (
         r"'NoneType' object (?:is not subscriptable|has no attribute '(\w+)'|is not callable|is not iterable)"

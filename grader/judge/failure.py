@@ -162,7 +162,7 @@ def _explain_timeout(reply: Reply, seconds: float) -> str:
         )
     if "turns" in details:
         ask = f"it was still running after {details['turns']:,} turns. Is a single turn slow?"
-    return f"stopped after {allowed}: {ask}{used}{floods}{format_trace(details)}"
+    return f"stopped at the time limit of {allowed}: {ask}{used}{floods}{format_trace(details)}"
 
 
 def _explain_syntax(details: dict[str, Any]) -> str:

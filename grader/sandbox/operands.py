@@ -114,6 +114,6 @@ def describe_value(value: Any) -> str:
     if kind is dict:
         return f"a dict of {len(value)}"
     numpy = sys.modules.get("numpy")
-    if numpy and issubclass(kind, numpy.generic):
-        return f"{kind.__name__} {value!r}"[:MAX_TEXT] if kind.__module__ == "numpy" else ""
+    if numpy and issubclass(kind, (numpy.number, numpy.bool_)) and kind.__module__ == "numpy":
+        return f"the {kind.__name__} {value}"[:MAX_TEXT]
     return ""

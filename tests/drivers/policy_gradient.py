@@ -97,10 +97,10 @@ def form_of(result: Any) -> dict[str, Any]:
             "kind": "torch.Tensor",
             "dtype": str(result.dtype).removeprefix("torch."),
             "shape": list(result.shape),
-            "carries a gradient": result.requires_grad,
+            "requires_grad": result.requires_grad,
         }
     if isinstance(result, (np.ndarray, np.generic)):
-        return {"kind": "a NumPy array", "dtype": str(result.dtype), "shape": list(result.shape), "carries a gradient": False}
+        return {"kind": "a NumPy array", "dtype": str(result.dtype), "shape": list(result.shape), "requires_grad": False}
     return {"kind": describe_kind(result)}
 
 

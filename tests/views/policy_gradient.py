@@ -209,7 +209,7 @@ def what_the_loss_gets(argument: str, kinds: tuple[str, ...], batches: str = "ba
     def view(facts: Facts) -> Facts:
         given = {number for batch in facts[batches] for number in batch["given"][argument]}
         fitting = (kind for kind in kinds if given <= owners(facts, (kind,)).keys())
-        return {f"the loss receives as {argument}": next(fitting, "other numbers") if given else "nothing"}
+        return {f"{argument} that the loss receives": next(fitting, "other numbers") if given else "nothing"}
 
     return view
 
