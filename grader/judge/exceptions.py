@@ -145,8 +145,8 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"(?:Boolean value of Tensor|truth value of an array) with more than one",
-        "A condition must be a single True or False, and this one has a value for each element. Reduce it with .any() or .all(); "
-        "to choose for each element, use torch.where or np.where.",
+        "A condition must be a single True or False, and this one has a value for each element. Reduce it with .any() or "
+        ".all(); to choose for each element, use torch.where or np.where.",
     ),
     (
         r"Expected parameter (\w+) .*found invalid values:\s*.*nan|probability tensor contains",
@@ -172,8 +172,8 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"'numpy\.ndarray' object has no attribute '(\w+)'",
-        "This is a NumPy array, and NumPy arrays have no `.{0}`. If you want the method of tensors, convert the array first, with "
-        "torch.as_tensor(x).",
+        "This is a NumPy array, and NumPy arrays have no `.{0}`. If you want the method of tensors, convert the array first, "
+        "with torch.as_tensor(x).",
     ),
     (
         r"'Tensor' object has no attribute '(\w+)'",

@@ -4,7 +4,8 @@ If a driver could do something else, or a case could have other numbers, without
 the solution is graded with the change, and should fail. But much of a driver is there for other correct code, and to notice
 wrong code, and so are some inputs of cases. So if the solution passes, some alternatives of these questions are graded, too,
 and some mistakes that lose a check for which the driver is called: an alternative should pass no longer, or a mistake should
-lose other checks, or get another hint, than before.
+lose other checks, or get another hint, than before. A change with which the calls of all these works return what they returned
+before cannot be noticed by any check: it is listed, but does not count.
 Changed drivers are sent to the worker with each call, so that no server has to be restarted.
 """
 
@@ -13,12 +14,14 @@ from __future__ import annotations
 import contextlib
 import pickle
 import random
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from grader.answers import DIGITS, hash_content
 from grader.assignment import AssignmentFiles
 from grader.judge.run import Grader
 from grader.proof.catalogue import Variant
@@ -40,7 +43,16 @@ TRIED = {"drivers": 80, "cases": 40}  # maximum, so that an assignment takes a m
 OTHER_WORKS = 4  # alternatives and mistakes, each, that are graded if the solution passes
 
 Finding = tuple[str, bool | None]  # see boundary.py
+Recall = Callable[[dict[str, Any], float], Reply | None]
 Grades = set[tuple[str, tuple[str, ...]]]  # of a work: the checks that it loses, with the mistakes that each of them recognizes
+
+
+class Effect(Enum):
+    """The effect of a change on the works that it is tried on."""
+
+    NOTICED = "a work gets another grade or hint"
+    UNNOTICED = "calls return something else, and no check notices"
+    NONE = "all calls return what they returned before"
 
 
 @dataclass
@@ -78,7 +90,19 @@ class OtherWork:
     lost: frozenset[str] = frozenset()
 
 
-_unchanged: WeakKeyDictionary[Grader, dict[OtherWork, Grades]] = WeakKeyDictionary()  # of a process of the pool
+@dataclass(frozen=True)
+class Graded:
+    """What grading a work showed.
+
+    Attributes:
+        returned: A hash of what each call returned, in the order of the hashes.
+    """
+
+    grades: Grades
+    returned: list[str]
+
+
+_unchanged: WeakKeyDictionary[Grader, dict[OtherWork, Graded]] = WeakKeyDictionary()  # of a process of the pool
 
 
 def prove_test_side(
@@ -110,32 +134,39 @@ def prove_test_side(
     chosen = draw_changes(every, seed)
     works = [OtherWork(one.question, one.submission) for one in right]
     works += [OtherWork(one.question, one.submission, frozenset(map(_without_parameters, lost))) for one, lost in wrong if lost]
-    tried: list[tuple[Change, PendingResult[bool]]] = [
+    tried: list[tuple[Change, PendingResult[Effect]]] = [
         (one, pool.submit(try_change, solution, one, path, choose_works(one, works), finds)) for one in chosen
     ]
-    survivors = [change for change, survives in tried if survives.result()]
+    effects = [(change, effect.result()) for change, effect in tried]
     if len(chosen) < len(every):
         yield f"tried: {len(chosen)} of {len(every)} changes of drivers and cases (--sample {seed})", None
-    yield from judge_changes(every, len(chosen), survivors, read_survivors(home))
+    yield from judge_changes(every, effects, read_survivors(home))
 
 
 def judge_changes(
-    every: Sequence[Change], tried: int, survivors: Sequence[Change], known: Sequence[Survivor]
+    every: Sequence[Change], effects: Sequence[tuple[Change, Effect]], known: Sequence[Survivor]
 ) -> Iterator[Finding]:
-    """Yield the surviving changes, and their share."""
-    equivalent = 0
-    for change in survivors:
+    """Yield the changes that nothing noticed, and the share of the others.
+
+    Args:
+        effects: The changes that were tried.
+    """
+    uncounted = 0
+    for change, effect in effects:
+        if effect is Effect.NOTICED:
+            continue
         entry = next((entry for entry in known if entry.covers(change.question, change.change)), None)
-        equivalent += entry is not None and entry.equivalent
+        uncounted += effect is Effect.NONE or (entry is not None and entry.equivalent)
         why = f" ({entry.reason})" if entry else ", and survivors.toml does not say why"
-        yield f"no check notices{why}: {change.question}: {change.change}", None
-    counted = tried - equivalent
-    caught = tried - len(survivors)
+        said = "has no effect on the works that it was tried on" if effect is Effect.NONE else f"no check notices{why}"
+        yield f"{said}: {change.question}: {change.change}", None
+    counted = len(effects) - uncounted
+    caught = sum(effect is Effect.NOTICED for _, effect in effects)
     share = caught / counted if counted else 1.0
     about = f"({share:.1%}; aim {CAUGHT:.0%})"
     # A low share is not a fault, because much of a driver is there to notice wrong code, which the solution cannot show.
     yield (
-        f"{caught} of {counted} changes of drivers and cases that are not equivalent are noticed {about}",
+        f"{caught} of {counted} changes of drivers and cases that have an effect are noticed {about}",
         None if share < CAUGHT else False,
     )
     for entry in known:
@@ -191,51 +222,65 @@ def choose_works(change: Change, works: Sequence[OtherWork]) -> list[OtherWork]:
 
 def try_change(
     grader: Grader, solution: str, change: Change, path: Path, works: Sequence[OtherWork] = (), finds: bool = True
-) -> bool:
-    """Return whether the solution and the other code get the same grades and hints with a change; a task for a pool."""
-    baseline, sandbox = Baseline.read(path), grader.harness.sandbox
+) -> Effect:
+    """Return the effect of a change on the solution and on the other works; a task for a pool."""
+    baseline, effect = Baseline.read(path), Effect.NONE
 
     def recall(request: dict[str, Any], _seconds: float) -> Reply | None:
         driver, reply = baseline.replies.get(hash_call(request), ("", None))
         return None if driver in change.drivers else reply
 
+    def recall_all(request: dict[str, Any], _seconds: float) -> Reply | None:
+        return baseline.replies.get(hash_call(request), ("", None))[1]
+
     with keep_replies(grader, finds):
-        with _changed(grader, change):
-            sandbox.recall = recall
-            if try_variant(grader, solution, set(change.questions), thorough=False).lost():
-                return False
+        with _changed(grader, change, recall):
+            changed = _grade(grader, solution, change.questions, thorough=False)
+        if changed.grades:
+            return Effect.NOTICED
+        with _changed(grader, None, recall_all):
+            before = _grade(grader, solution, change.questions, thorough=False)
         for work in works:
+            if changed.returned != before.returned:
+                effect = Effect.UNNOTICED
             with _changed(grader, change):
-                changed = _grade(grader, work)
-            if changed != (_grade_unchanged(grader, work) if work.lost else set()):
-                return False
-    return True
+                changed = _grade(grader, work.text, {work.question}, thorough=bool(work.lost))
+            before = _grade_unchanged(grader, work)
+            if changed.grades != before.grades:
+                return Effect.NOTICED
+    return effect if changed.returned == before.returned else Effect.UNNOTICED
 
 
 @contextlib.contextmanager
-def _changed(grader: Grader, change: Change) -> Iterator[None]:
-    """Let calls go to the changed driver, or with the changed case."""
+def _changed(grader: Grader, change: Change | None, recall: Recall | None = None) -> Iterator[None]:
+    """Let calls go to the changed driver, or with the changed case; what can be recalled is not called."""
     sandbox = grader.harness.sandbox
-    sandbox.driver_code = change.driver
+    sandbox.driver_code, sandbox.recall = change.driver if change else "", recall
     try:
-        with grader.with_case(change.case):
+        with grader.with_case(change.case if change else None):
             yield
     finally:
         sandbox.recall, sandbox.driver_code = None, ""
 
 
-def _grade_unchanged(grader: Grader, work: OtherWork) -> Grades:
-    """Return the grades of a work without any change; the next change that is tried on it need not grade it again."""
+def _grade_unchanged(grader: Grader, work: OtherWork) -> Graded:
+    """Return what grading a work shows without any change; the next change that is tried on it need not grade it again."""
     known = _unchanged.setdefault(grader, {})
     if work not in known:
-        known[work] = _grade(grader, work)
+        known[work] = _grade(grader, work.text, {work.question}, thorough=bool(work.lost))
     return known[work]
 
 
-def _grade(grader: Grader, work: OtherWork) -> Grades:
-    """Return the grades of a work as the sandbox is now: with a change, or without."""
-    lost = try_variant(grader, work.text, {work.question}, thorough=bool(work.lost)).lost()
-    return {(check.id, tuple(check.mistakes)) for check in lost}
+def _grade(grader: Grader, text: str, questions: Collection[str], thorough: bool) -> Graded:
+    """Return what grading a work shows as the sandbox is now: with a change, or without."""
+    returned: list[str] = []
+
+    def note(request: dict[str, Any], reply: Reply) -> None:
+        returned.append(hash_content([request.get("driver", ""), reply.status, reply.facts], DIGITS))
+
+    with observe_calls(grader, note):
+        lost = try_variant(grader, text, set(questions), thorough=thorough).lost()
+    return Graded({(check.id, tuple(check.mistakes)) for check in lost}, sorted(returned))
 
 
 def _without_parameters(check: str) -> str:

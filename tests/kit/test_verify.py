@@ -29,7 +29,7 @@ from grader.proof.mutants import make_mutants
 from grader.proof.pairs import list_pairs, measure_hints
 from grader.proof.pool import TrialPool
 from grader.proof.sidechanges import Change, make_driver_changes
-from grader.proof.testside import TRIED, OtherWork, draw_changes, try_change, write_baseline
+from grader.proof.testside import TRIED, Effect, OtherWork, draw_changes, try_change, write_baseline
 from grader.proof.verify import ProofOptions, verify
 from grader.report.model import CheckResult
 
@@ -446,9 +446,9 @@ def test_a_driver_that_does_what_nobody_notices_is_told(toy: Path, edit) -> None
     """What a driver computes in vain proves nothing; what the solution never comes to is for wrong submissions."""
     edit("tests/drivers/toy.py", f"{LEAKS}\n", f"{LEAKS}\n{IDLE}")
     found = list(verify(toy, "toy"))
-    (line,) = [line for line, fault in found if fault is None and line.endswith("aim 90%)")]
-    assert re.match(r"\d+ of \d+ changes of drivers and cases that are not equivalent are noticed \(", line)
-    silent = [line for line, _ in found if line.startswith("no check notices, and survivors.toml does not say why: ")]
+    (line,) = [line for line, fault in found if fault is False and line.endswith("aim 90%)")]
+    assert re.match(r"\d+ of \d+ changes of drivers and cases that have an effect are noticed \(", line)
+    silent = [line for line, _ in found if line.startswith("has no effect on the works that it was tried on: ")]
     assert any(line.endswith("drivers: spread: len(values) + 1 -> len(values) - 1") for line in silent)
     assert not any("min(count, 2) ->" in line or "-> (nothing)" in line for line in silent if "-5" in line or "min" in line)
     entry = '[[survivor]]\nquestion = "QUESTION"\nchange = "CHANGE"\nreason = "none"\nequivalent = true\n'
@@ -460,6 +460,23 @@ def test_a_driver_that_does_what_nobody_notices_is_told(toy: Path, edit) -> None
         )
     )
     assert faults(toy) == ["survivors.toml is stale: cases: gone: * is no longer one of the changes"]
+
+
+def test_a_fact_that_no_check_looks_at_counts(toy: Path, edit) -> None:
+    """Catches: changes of what a driver returns that are taken for changes without effect, because no check notices them."""
+    edit("tests/drivers/toy.py", f"{LEAKS}\n    return {{", f'{LEAKS}\n    return {{"count": len(values) + 1, ')
+    edit("tests/visible/test_toy.py", 'student.expect("spread_of_three")', 'student.expect("spread_of_three", spread_alone)')
+    edit(
+        "tests/visible/test_toy.py",
+        "from grader.judge import points\n",
+        "from grader.judge import points\nfrom views import spread_alone\n",
+    )
+    build(toy, "toy")
+    found = [line for line, _ in verify(toy, "toy")]
+    assert "no check notices, and survivors.toml does not say why: drivers: spread: len(values) + 1 -> len(values) - 1" in found
+    (line,) = [line for line in found if "that have an effect are noticed" in line]
+    caught, counted = map(int, re.findall(r"\d+", line)[:2])
+    assert caught < counted
 
 
 FIRST_IS_LARGEST = """
@@ -485,10 +502,10 @@ def test_a_changed_case_is_compared_with_the_case_as_it_was(toy: Path, tmp_path:
     baseline = tmp_path / "baseline"
     with Grader(home, SUITES) as grader:
         assert write_baseline(grader, solution, baseline) == []
-        survives = partial(try_change, grader, solution, path=baseline)
-        assert survives(changed)
-        assert not survives(changed, works=[work])
-        assert survives(replace(changed, case=same), works=[work])
+        attempt = partial(try_change, grader, solution, path=baseline)
+        assert attempt(changed) is Effect.NONE
+        assert attempt(changed, works=[work]) is Effect.NOTICED
+        assert attempt(replace(changed, case=same), works=[work]) is Effect.NONE
 
 
 FORMS = """\
@@ -522,7 +539,7 @@ def test_a_case_whose_input_nobody_looks_at_is_told(toy: Path, edit) -> None:
         '{"values": [1.5, -2.0, 4.0], "gamma": 0.9, "rows": [3.0, 4.0]}',
     )
     build(toy, "toy")
-    silent = [line.partition("why: ")[2] for line, _ in verify(toy, "toy") if line.startswith("no check notices, and")]
+    silent = [line.partition("on: ")[2] for line, _ in verify(toy, "toy") if line.startswith("has no effect on the works")]
     assert silent == [
         "cases: three_values: gamma 0",
         "cases: three_values: gamma 1",
