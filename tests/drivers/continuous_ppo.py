@@ -42,7 +42,7 @@ from trained_policy import evaluate, load_policy
 # so this stands in for it: for the trained policy, and for files that import MuJoCo or make a HalfCheetah.
 sys.modules.setdefault("glfw", types.ModuleType("glfw"))
 
-UNCONNECTED = "none: the result is not connected to it"
+UNCONNECTED = "none: the result is not connected to this parameter"
 MANY_ROWS, MANY_CALLS = 4_000, 2_000  # so that means and variances of samples are known well
 
 
@@ -208,20 +208,24 @@ def summaries(
             for name, value in zip(("observations", "rewards", "terminated", "truncated", "infos"), five, strict=True):
                 returned[name].append(bool(value) if name in ("terminated", "truncated") else value)
     facts: dict[str, Any] = {"returned": "two values by reset, five by step"}
-    facts |= {f"{name} that came out": value for name, value in returned.items() if name != "infos"}
-    facts["infos that came out"] = [
+    facts |= {f"returned {name}": value for name, value in returned.items() if name != "infos"}
+    facts["returned infos"] = [
         {str(key): value for key, value in info.items() if key in ("begins", "time", "through")} for info in returned["infos"]
     ]
-    facts["actions that came through"] = env.actions
-    facts["resets that came through"] = [[reset["seed"], (reset["options"] or {}).get("number")] for reset in env.resets]
+    facts["actions passed to the environment"] = env.actions
+    facts["seed and options passed to the environment's reset"] = [
+        [reset["seed"], (reset["options"] or {}).get("number")] for reset in env.resets
+    ]
     if window is not None or writer:
         kept = {name: getattr(wrapped, name, None) for name in ("episode_returns", "episode_lengths", "moving_averages")}
         facts |= {name: numbers(value) for name, value in kept.items()}
-        facts |= {f"{name} is": entries_of(value) for name, value in kept.items()}
+        facts |= {f"type of {name}": entries_of(value) for name, value in kept.items()}
         facts["interactions"] = getattr(wrapped, "interactions", None)
     if writer:
         for tag in ("episode_return", "episode_length", "moving_average"):
-            facts[f"written as {tag}, with the step"] = [[value, step] for name, value, step in writes.scalars if name == tag]
+            facts[f"{tag} and global_step given to the writer"] = [
+                [value, step] for name, value, step in writes.scalars if name == tag
+            ]
     return facts
 
 
@@ -281,17 +285,17 @@ def model_layers(submitted, obs_dim: int, act_dim: int) -> dict:
     weights = list(matrices.values())
     twins = sum(one.shape == other.shape and torch.equal(one, other) for one, other in itertools.combinations(weights, 2))
     return {
-        "shapes of the weights": sorted(sorted(matrix.shape) for matrix in matrices.values()),
-        "sizes of all vectors, biases included": sorted(values.numel() for values in vectors.values()),
-        "smallest and largest factor by which a weight stretches": [
+        "shapes of the weight matrices, each sorted": sorted(sorted(matrix.shape) for matrix in matrices.values()),
+        "sizes of the biases and the variance vector": sorted(values.numel() for values in vectors.values()),
+        "smallest and largest singular value of the weights": [
             float(min(values.min() for values in stretch)) if stretch else 0.0,
             float(max(values.max() for values in stretch)) if stretch else 0.0,
         ],
-        "vectors that are not zero at first": sum(bool(values.any()) for values in vectors.values()),
-        "another model has other weights": all(drawn_anew),
-        "layers that begin with the same weights": twins,
-        "precision of the parameters": precision(*parameters.values()),
-        "parameters that are not trained": sum(not parameter.requires_grad for parameter in model.parameters()),
+        "number of vectors that are not zero after __init__": sum(bool(values.any()) for values in vectors.values()),
+        "a second Model has different weights": all(drawn_anew),
+        "number of pairs of layers with equal initial weights": twins,
+        "dtypes of the parameters": precision(*parameters.values()),
+        "number of parameters with requires_grad=False": sum(not parameter.requires_grad for parameter in model.parameters()),
     }
 
 
@@ -321,17 +325,17 @@ def model_forward(submitted, obs_dim: int, act_dim: int, observations: np.ndarra
     outputs = dict(zip(("mean", "variance", "value"), result, strict=True))
     rows = tuple(given.shape[:-1])
     shapes = {"mean": (*rows, act_dim), "variance": (act_dim,), "value": (*rows, 1)}
-    facts: dict[str, Any] = {"returned": "three things"}
+    facts: dict[str, Any] = {"returned": "mean, variance and value"}
     for name, output in outputs.items():
         facts[name] = numbers_of(_one_of_equal_rows(output, act_dim) if name == "variance" else output, shapes[name])
         facts[f"form of {name}"] = form_of(output)
-        facts[f"{name} has a gradient"] = isinstance(output, Tensor) and output.requires_grad
+        facts[f"{name}.requires_grad"] = isinstance(output, Tensor) and output.requires_grad
     if not _is_as_documented(model, obs_dim, act_dim):
         facts["for its own layers"] = _for_its_own_layers(model, given, outputs, passed)
     total = sum(output.sum() for output in result if isinstance(output, Tensor))
     if isinstance(total, Tensor) and total.requires_grad:
         total.backward()
-    facts["parameters without a gradient"] = sum(parameter.grad is None for parameter in model.parameters())
+    facts["number of parameters without a gradient"] = sum(parameter.grad is None for parameter in model.parameters())
     facts["changed by the call"] = [] if torch.equal(given, tensor(observations)) else ["observations"]
     return facts
 
@@ -413,7 +417,7 @@ class LinearModel(nn.Module):
                 parameter.copy_(value)
                 parameter.requires_grad_(True)
         result = call()
-        done = [] if torch.is_grad_enabled() else ["torch's gradient mode, which was left off"]
+        done = [] if torch.is_grad_enabled() else ["torch.is_grad_enabled(), which is False after the call"]
         torch.set_grad_enabled(True)
         if not all(torch.equal(now, then) and now.requires_grad for now, then in zip(self.parameters(), known, strict=True)):
             done.append("parameters of the model")
@@ -454,12 +458,15 @@ def policy_training(
     facts: dict[str, Any] = {
         "returned": "a dictionary with distribution and values",
         "changed by the call": done + changed(given, {"observations": observations}),
-        "a MultivariateNormal, or Independent(Normal)": diagonal or isinstance(distribution, MultivariateNormal),
+        "distribution is MultivariateNormal or Independent(Normal)": diagonal or isinstance(distribution, MultivariateNormal),
         "form of values": form_of(in_columns(values, rows, lambda: policy.act(given["observations"]))),
         "values": numbers_of(values, (*rows, 1)),
     }
     log_prob = distribution.log_prob(tensor(actions))
-    facts |= {"form of log_prob": form_of(log_prob), "log_prob of some actions": numbers_of(log_prob, rows)}
+    facts |= {
+        "form of distribution.log_prob(actions)": form_of(log_prob),
+        "distribution.log_prob(actions)": numbers_of(log_prob, rows),
+    }
     facts |= {
         "mean of the distribution": numbers_of(distribution.mean, (*rows, len(log_variance))),
         "variance of the distribution": numbers_of(
@@ -470,7 +477,7 @@ def policy_training(
     if parts:
         torch.stack(parts).sum().backward()
     for name, parameter in model.named_parameters():
-        facts[f"gradient of {name}"] = UNCONNECTED if parameter.grad is None else to_plain(parameter.grad)
+        facts[f"gradient of the parameter {name}"] = UNCONNECTED if parameter.grad is None else to_plain(parameter.grad)
     return facts
 
 
@@ -496,8 +503,8 @@ def policy_sampling(submitted, mean: np.ndarray, log_variance: np.ndarray, value
         expected, variance, _ = model(tensor(observations))
     facts |= {"mean": to_plain(expected), "variance": to_plain(variance)}
     again = numbers_of(second["actions"], shapes["actions"])
-    facts["a second call samples anew"] = not np.array_equal(facts["actions"], again)
-    facts["policy has the model as an attribute"] = getattr(policy, "model", None) is model
+    facts["a second call returns different actions"] = not np.array_equal(facts["actions"], again)
+    facts["policy.model is the given model"] = getattr(policy, "model", None) is model
     facts["changed by the call"] = done + ([] if np.array_equal(given, observations) else ["observations"])
     return facts
 
@@ -543,7 +550,7 @@ def many_samples(
 # GAE
 
 
-ADDED = "something was added to the trajectory"
+ADDED = "advantages or value_targets in the trajectory"
 
 
 class LinearValue:
@@ -600,7 +607,7 @@ def gae(
         isinstance(first[name], str) or np.array_equal(first[name], second[name], equal_nan=True)
         for name in ("advantages", "value_targets")
     )
-    first["changed by the call"] += [] if same else ["the result of a second call"]
+    first["changed by the call"] += [] if same else ["the result, when the same call is made again"]
     return first
 
 
@@ -622,7 +629,7 @@ def _with_advantages(estimator, policy, observations, rewards, resets, latest_ob
     estimator(trajectory)
     added = {name: trajectory[name] for name in ("advantages", "value_targets") if trajectory.get(name) is not None}
     if not added:
-        return {"returned": "the trajectory that was given has no advantages and no value_targets afterwards"}
+        return {"returned": "neither advantages nor value_targets in the trajectory"}
     facts: dict[str, Any] = {"returned": ADDED}
     for name, like in (("advantages", rewards), ("value_targets", series["values"])):
         facts[name] = numbers_of(added[name], like.shape) if name in added else "not in the trajectory"
@@ -630,7 +637,7 @@ def _with_advantages(estimator, policy, observations, rewards, resets, latest_ob
     facts["values"] = np.asarray(series["values"], np.float64)
     facts["changed by the call"] = changed(trajectory, series)
     facts["changed by the call"] += [
-        f"{name}, which was added and has no row for each step"
+        f"{name} (added to the trajectory, without one row per step)"
         for name, value in trajectory.items()
         if name not in (*series, *added, "state") and np.shape(value)[:1] != (len(rewards),)
     ]
@@ -715,19 +722,19 @@ def sampler(
         batches.append(batch_facts(minibatch))
     facts = {
         "returned": "a dictionary",
-        "lists instead of arrays": sorted(lists),
-        "trajectories asked for": runner.calls,
-        "the trajectory in use is an attribute, in rows": all(used),
+        "keys whose values are not arrays": sorted(lists),
+        "number of calls of runner.get_next": runner.calls,
+        "self.trajectory is a dictionary with flattened rows": all(used),
         "batches": batches,
-        "keys": sorted(str(key) for key in kept[0] if key != "state"),
-        "state is left alone": all(states),
-        "every minibatch is a dictionary of its own": len({id(minibatch) for minibatch in kept}) == len(kept),
+        "keys of the first minibatch": sorted(str(key) for key in kept[0] if key != "state"),
+        "state is unchanged": all(states),
+        "every minibatch is a new dictionary": len({id(minibatch) for minibatch in kept}) == len(kept),
         "old logits of the moment": False,
     }
     if transform:
-        facts["rows given to the second transform, -1 where the first one's work was lost"] = counted
-        facts["what the first transform replaced came back later"] = any((values == -1.0).any() for values in seen)
-        facts["advantages that came out are those of the transform"] = all(
+        facts["rows given to transform 2 (-1: changes of transform 1 lost)"] = counted
+        facts["the trajectory keeps the changes of a transform"] = any((values == -1.0).any() for values in seen)
+        facts["returned advantages are those of the transform"] = all(
             (np.asarray(minibatch["advantages"]) == -1.0).all() for minibatch in kept
         )
     return facts
@@ -761,7 +768,7 @@ def batch_facts(minibatch: dict[str, Any]) -> dict[str, Any]:
     size = len(rows)
     recorded = recorded_trajectory(rows, {})
     facts: dict[str, Any] = {"row": [int(row) for row in rows.tolist()]}
-    facts["shapes"] = {name: list(value.shape[1:]) for name, value in sorted(values.items())}
+    facts["shapes"] = {f"shape of a row of {name}": list(value.shape[1:]) for name, value in sorted(values.items())}
     for name, (scale, shift) in FIRST_NUMBERS.items():
         flat = (
             values[name].reshape(size, -1)
@@ -817,15 +824,15 @@ def shuffling(submitted, size: int) -> dict:
     third = batch_facts(afresh.trajectory)
     rows = list(range(size))
     return {
-        "every row is there once": sorted(first["row"]) == rows and sorted(second["row"]) == rows,
-        "the order is another one": first["row"] != rows,
-        "a second call makes another order": second["row"] not in (rows, first["row"]) and third["row"] != first["row"],
+        "every row occurs once": sorted(first["row"]) == rows and sorted(second["row"]) == rows,
+        "the order of the rows changes": first["row"] != rows,
+        "a second call makes a different order": second["row"] not in (rows, first["row"]) and third["row"] != first["row"],
         "batches": [first, second],
-        "keys": sorted(str(key) for key in instance.trajectory),
-        "state is left alone": same_state(instance.trajectory.get("state"), untouched),
-        "lists instead of arrays": sorted(lists_in(instance.trajectory)),
-        "neighbors that are neighbors afterwards": float((np.abs(np.diff(first["row"])) == 1).mean()),
-        "correlation of old and new places": float(np.corrcoef(first["row"], np.arange(len(first["row"])))[0, 1]),
+        "keys of the trajectory": sorted(str(key) for key in instance.trajectory),
+        "state is unchanged": same_state(instance.trajectory.get("state"), untouched),
+        "keys whose values are not arrays": sorted(lists_in(instance.trajectory)),
+        "share of neighboring rows that stay neighbors": float((np.abs(np.diff(first["row"])) == 1).mean()),
+        "correlation of old and new positions": float(np.corrcoef(first["row"], np.arange(len(first["row"])))[0, 1]),
         "old logits of the moment": False,
     }
 
@@ -901,16 +908,21 @@ def loss_facts(
     with contextlib.redirect_stdout(io.StringIO()):
         second = getattr(ppo, name)(given, act)
     facts: dict[str, Any] = {"loss": numbers_of(loss, ())}
-    facts["the loss is"] = form_of(loss, any_precision=True)
+    facts["form of the loss"] = form_of(loss, any_precision=True)
     if type(loss) is Tensor and loss.numel() == 1:
         loss = loss.reshape(())
-        facts["the loss is"] = form_of(loss, any_precision=True)
+        facts["form of the loss"] = form_of(loss, any_precision=True)
         if loss.requires_grad:
             loss.backward()
     none = UNCONNECTED if type(loss) is Tensor and loss.numel() == 1 else "none: the loss is not a tensor of one number"
-    facts["gradient"] = {key: none if value.grad is None else to_plain(value.grad) for key, value in parameters.items()}
+    facts["gradient"] = {
+        f"gradient with respect to {key}": none if value.grad is None else to_plain(value.grad)
+        for key, value in parameters.items()
+    }
     same = type(second) is not Tensor or np.allclose(to_plain(second).reshape(-1), to_plain(loss).reshape(-1), equal_nan=True)
-    facts["changed by the call"] = changed(given, minibatch) + ([] if same else ["the result of a second call"])
+    facts["changed by the call"] = changed(given, minibatch) + (
+        [] if same else ["the result, when the same call is made again"]
+    )
     return facts
 
 
@@ -932,7 +944,10 @@ class RecordingSGD(torch.optim.Optimizer):
     def step(self, closure=None):
         loss = loss_of(closure)
         self.gradients.append(
-            {name: UNCONNECTED if value.grad is None else to_plain(value.grad) for name, value in self.names.items()}
+            {
+                f"gradient of the parameter {name}": UNCONNECTED if value.grad is None else to_plain(value.grad)
+                for name, value in self.names.items()
+            }
         )
         with torch.no_grad():
             for parameter in self.names.values():
@@ -1005,17 +1020,22 @@ def update(
         given = copies(minibatch)
         ppo.step(given)
         touched |= {*changed(given, minibatch)}
-        changes.append({name: to_plain(parameter - before[name]) for name, parameter in model.named_parameters()})
+        changes.append(
+            {
+                f"change of the parameter {name}": to_plain(parameter - before[name])
+                for name, parameter in model.named_parameters()
+            }
+        )
     return {
         "calls": len(observations),
         "changed by the calls": sorted(touched),
-        "updates after each call": len(optimizer.gradients),
-        "gradients of the updates": optimizer.gradients,
-        "lengths of the gradients": [
+        "number of optimizer steps": len(optimizer.gradients),
+        "gradients at each optimizer step": optimizer.gradients,
+        "global gradient norm at each optimizer step": [
             float(np.sqrt(sum((value**2).sum() for value in found.values() if isinstance(value, np.ndarray))))
             for found in optimizer.gradients
         ],
-        "changes of the parameters": changes,
+        "changes of the parameters in each call": changes,
     }
 
 
@@ -1045,9 +1065,9 @@ def annealing(
         found.append([np.nan if isinstance(group["lr"], str) else float(group["lr"]) for group in optimizer.param_groups])
     kinds = {type(group["lr"]).__name__ for group in optimizer.param_groups if not is_rate(group["lr"])}
     return {
-        "learning rates that are no plain numbers": sorted(kinds),
+        "types of learning rates other than int and float": sorted(kinds),
         "learning rates, by call and group": np.array(found),
-        "what else is in the groups is left alone": all(
+        "everything else in param_groups is unchanged": all(
             group["eps"] == 1e-5 and group["params"] == [rate] and set(group) <= {"params", "lr", "eps", "initial_lr"}
             for group, rate in zip(optimizer.param_groups, rates, strict=True)
         ),
@@ -1226,17 +1246,17 @@ def one_update(submitted, steps: int, num_minibatches: int, d: int, seed: int, g
     after = losses_of(ask, played, used, advantages, targets)
     still = [name for name, parameter in model.named_parameters() if torch.equal(parameter, first[name])]
     return {
-        "rows of the minibatch that were played": len(used),
-        "parameters that moved before the update": moved_early,
-        "parameters that the update did not move": still,
-        "parameters that are no numbers afterwards": [
+        "number of minibatch rows that are in the trajectory": len(used),
+        "parameters that change before the update": moved_early,
+        "parameters that the update does not change": still,
+        "parameters that are NaN or infinite after the update": [
             name for name, parameter in model.named_parameters() if not bool(torch.isfinite(parameter).all())
         ],
-        "every ratio is one before the update": bool(used) and bool(np.abs(ratios - 1).max() < 1e-3),
-        "the policy loss is lower afterwards": bool(after[0] < before[0]),
-        "the value loss is lower afterwards": bool(after[1] < before[1]),
-        "policy loss and value loss, before": list(before),
-        "policy loss and value loss, afterwards": list(after),
+        "every ratio is 1 before the update": bool(used) and bool(np.abs(ratios - 1).max() < 1e-3),
+        "the update lowers the policy loss": bool(after[0] < before[0]),
+        "the update lowers the value loss": bool(after[1] < before[1]),
+        "policy loss and value loss before the update": list(before),
+        "policy loss and value loss after the update": list(after),
     }
 
 

@@ -21,10 +21,14 @@ def test_broken_off(student):
 def test_writer_and_all_that_passes(student):
     """The wrapper counts the steps of all episodes, gives the writer this number, and passes everything on."""
     names = ("observations", "rewards", "terminated", "truncated", "infos")
-    passed = ("actions that came through", "resets that came through", *(f"{name} that came out" for name in names))
+    passed = (
+        "actions passed to the environment",
+        "seed and options passed to the environment's reset",
+        *(f"returned {name}" for name in names),
+    )
     student.expect("summaries_broken_off", only("interactions", *passed))
     tags = ("episode_return", "episode_length", "moving_average")
-    student.expect("summaries_written", only(*(f"written as {tag}, with the step" for tag in tags)))
+    student.expect("summaries_written", only(*(f"{tag} and global_step given to the writer" for tag in tags)))
 
 
 # Model
@@ -33,15 +37,23 @@ def test_writer_and_all_that_passes(student):
 @points(1, question="Model.layers")
 def test_other_sizes(student):
     """Layers and vectors have the sizes that obs_dim and act_dim require."""
-    shapes = ("shapes of the weights", "sizes of all vectors, biases included", "parameters that are not trained")
+    shapes = (
+        "shapes of the weight matrices, each sorted",
+        "sizes of the biases and the variance vector",
+        "number of parameters with requires_grad=False",
+    )
     student.expect("model_of_another_size", only(*shapes))
 
 
 @points(1, question="Model.layers")
 def test_other_first_weights(student):
     """Weight matrices are orthogonal, biases and the vector for the variance are zero, and every model is different."""
-    first = ("smallest and largest factor by which a weight stretches", "vectors that are not zero at first")
-    others = ("another model has other weights", "layers that begin with the same weights", "precision of the parameters")
+    first = ("smallest and largest singular value of the weights", "number of vectors that are not zero after __init__")
+    others = (
+        "a second Model has different weights",
+        "number of pairs of layers with equal initial weights",
+        "dtypes of the parameters",
+    )
     student.expect("model_of_another_size", only(*first, *others), atol=1e-3)
 
 
@@ -52,15 +64,15 @@ def test_large_batch(student):
     for case in ("forward_large", "forward_single_row"):
         answer = student.case(case).answer
         for name in ("mean", "variance", "value"):
-            student.expect(case, output_of_model(name, answer, "parameters without a gradient"), atol=1e-4)
+            student.expect(case, output_of_model(name, answer, "number of parameters without a gradient"), atol=1e-4)
     answer = student.case("forward_other_far_variances").answer
     student.expect("forward_other_far_variances", output_of_model("variance", answer))
 
 
 # Policy
 
-DISTRIBUTION = only("mean of the distribution", "variance of the distribution", "log_prob of some actions")
-GRADIENTS = only("gradient of mean", "gradient of log_variance", "gradient of value")
+DISTRIBUTION = only("mean of the distribution", "variance of the distribution", "distribution.log_prob(actions)")
+GRADIENTS = only("gradient of the parameter mean", "gradient of the parameter log_variance", "gradient of the parameter value")
 
 
 @points(1, question="Policy.training")
@@ -149,7 +161,7 @@ def test_many_rows_stay_whole(student):
     """With 150 rows, all keys are shuffled in the same order."""
 
     def view(facts):
-        return only("every row is there once")(facts) | aligned(*KEYS)(facts)
+        return only("every row occurs once")(facts) | aligned(*KEYS)(facts)
 
     student.expect("shuffling_many_rows", view)
 
@@ -161,10 +173,10 @@ def test_rows_go_anywhere(student):
     def view(facts):
         # For a random order, 2 of 149 neighbors stay together, and the correlation has a standard deviation of 0.08.
         far = {
-            "neighbors are separated": facts["neighbors that are neighbors afterwards"] < 0.15,
-            "rows go anywhere": abs(facts["correlation of old and new places"]) < 0.45,
+            "neighboring rows are separated": facts["share of neighboring rows that stay neighbors"] < 0.15,
+            "new positions are independent of the old ones": abs(facts["correlation of old and new positions"]) < 0.45,
         }
-        return only("a second call makes another order", "state is left alone", "keys")(facts) | far
+        return only("a second call makes a different order", "state is unchanged", "keys of the trajectory")(facts) | far
 
     student.expect("shuffling_many_rows", view)
 
@@ -181,7 +193,7 @@ def test_batched_rows(student):
     """Steps of several environments are flattened, in the same order for every key."""
 
     def view(facts):
-        shapes = {"shapes of the rows": facts["batches"][0]["shapes"]}
+        shapes = {"shapes of the rows of the first minibatch": facts["batches"][0]["shapes"]}
         return rows_once([21], epochs=2, any_order=True)(facts) | aligned(*KEYS)(facts) | shapes
 
     student.expect("minibatches_batched", view)
@@ -190,14 +202,14 @@ def test_batched_rows(student):
 @points(1, question="TrajectorySampler.get_next")
 def test_one_minibatch(student):
     """With one minibatch per epoch and one epoch per trajectory, transforms do not change the trajectory."""
-    names = ("state is left alone", "trajectories asked for", "every minibatch is a dictionary of its own")
-    names = (*names, "advantages that came out are those of the transform", "what the first transform replaced came back later")
+    names = ("state is unchanged", "number of calls of runner.get_next", "every minibatch is a new dictionary")
+    names = (*names, "returned advantages are those of the transform", "the trajectory keeps the changes of a transform")
 
     def view(facts):
         return only(*names)(facts) | rows_once([9, 9, 9], epochs=1)(facts)
 
     student.expect("minibatch_of_everything", view)
-    calls = "rows given to the second transform, -1 where the first one's work was lost"
+    calls = "rows given to transform 2 (-1: changes of transform 1 lost)"
     student.expect("minibatches_transformed_again", only(calls, *names[-2:]))
 
 
@@ -206,7 +218,11 @@ def test_minibatches_of_one_row(student):
     """There may be as many minibatches as rows."""
 
     def view(facts):
-        return only("trajectories asked for", "keys")(facts) | rows_once([5, 5], epochs=2)(facts) | aligned(*KEYS)(facts)
+        return (
+            only("number of calls of runner.get_next", "keys of the first minibatch")(facts)
+            | rows_once([5, 5], epochs=2)(facts)
+            | aligned(*KEYS)(facts)
+        )
 
     student.expect("minibatches_of_one", view)
 

@@ -8,7 +8,7 @@ from views import KEYS, flat_values, log_density_gap, output_of_model, value_tar
 
 loss = only("loss")
 gradient = only("gradient")
-AFTERWARDS = "policy loss and value loss, afterwards"
+AFTERWARDS = "policy loss and value loss after the update"
 
 
 # Summaries
@@ -17,7 +17,9 @@ AFTERWARDS = "policy loss and value loss, afterwards"
 @points(1, question="Summaries")
 def test_form_of_summaries(student):
     """Returns and moving averages are lists of floats; lengths are a list of integers."""
-    student.expect("summaries_three_episodes", only("episode_returns is", "episode_lengths is", "moving_averages is"))
+    student.expect(
+        "summaries_three_episodes", only("type of episode_returns", "type of episode_lengths", "type of moving_averages")
+    )
 
 
 @points(1, question="Summaries")
@@ -48,7 +50,7 @@ def test_moving_average(student):
 @points(1, question="Summaries")
 def test_writer_and_interactions(student):
     """All steps are counted; the writer gets return, length and moving average with the number of steps so far."""
-    tags = (f"written as {tag}, with the step" for tag in ("episode_return", "episode_length", "moving_average"))
+    tags = (f"{tag} and global_step given to the writer" for tag in ("episode_return", "episode_length", "moving_average"))
     student.expect("summaries_one_broken_off", only("interactions", *tags))
 
 
@@ -58,27 +60,34 @@ def test_writer_and_interactions(student):
 @points(1, question="Model.layers")
 def test_form_of_parameters(student):
     """All parameters are float32 and trainable, and a second model starts with different weights."""
-    names = ("precision of the parameters", "parameters that are not trained", "another model has other weights")
+    names = (
+        "dtypes of the parameters",
+        "number of parameters with requires_grad=False",
+        "a second Model has different weights",
+    )
     student.expect("model_of_half_cheetah", only(*names))
 
 
 @points(1, question="Model.layers")
 def test_two_networks(student):
     """The model has two networks of three layers with 64 hidden units, and one vector for the variance."""
-    student.expect("model_of_half_cheetah", only("shapes of the weights", "sizes of all vectors, biases included"))
+    student.expect(
+        "model_of_half_cheetah",
+        only("shapes of the weight matrices, each sorted", "sizes of the biases and the variance vector"),
+    )
 
 
 @points(1, question="Model.layers")
 def test_first_weights(student):
     """Weight matrices are orthogonal with gain √2; biases and the vector for the variance are zero."""
-    first = ("smallest and largest factor by which a weight stretches", "vectors that are not zero at first")
-    first = (*first, "layers that begin with the same weights")
+    first = ("smallest and largest singular value of the weights", "number of vectors that are not zero after __init__")
+    first = (*first, "number of pairs of layers with equal initial weights")
     student.expect("model_of_half_cheetah", only(*first), atol=1e-3)
 
 
 def outputs(student, case, name):
     """Require one output of the model to be right for a case."""
-    student.expect(case, output_of_model(name, student.case(case).answer, f"{name} has a gradient"))
+    student.expect(case, output_of_model(name, student.case(case).answer, f"{name}.requires_grad"))
 
 
 @points(1, question="Model.forward")
@@ -106,7 +115,7 @@ def test_variance(student):
 @points(1, question="Model.forward")
 def test_value(student):
     """The third output is the value, from its own network with tanh after each hidden layer."""
-    student.expect("forward_batch", only("parameters without a gradient"))
+    student.expect("forward_batch", only("number of parameters without a gradient"))
     outputs(student, "forward_batch", "value")
     outputs(student, "forward_one_observation", "value")
 
@@ -117,25 +126,29 @@ def test_value(student):
 @points(1, question="Policy.training")
 def test_form_of_training(student):
     """For a float64 batch of one row, log-probabilities have the shape `[1]`, and values are float32 `[1, 1]`."""
-    names = ("form of values", "form of log_prob", "changed by the call")
+    names = ("form of values", "form of distribution.log_prob(actions)", "changed by the call")
     student.expect("training_one_double_row", only(*names))
 
 
 @points(1, question="Policy.training")
 def test_distribution(student):
     """With training=True, act returns the distribution, with one log-probability per action vector."""
-    names = ("a MultivariateNormal, or Independent(Normal)", "mean of the distribution", "variance of the distribution")
-    student.expect("training_batch", only(*names, "log_prob of some actions"))
+    names = (
+        "distribution is MultivariateNormal or Independent(Normal)",
+        "mean of the distribution",
+        "variance of the distribution",
+    )
+    student.expect("training_batch", only(*names, "distribution.log_prob(actions)"))
 
 
 @points(1, question="Policy.training")
 def test_values_and_gradients(student):
     """The distribution and the values pass gradients to all parts of the model."""
-    gradients = ("gradient of mean", "gradient of log_variance", "gradient of value")
+    gradients = ("gradient of the parameter mean", "gradient of the parameter log_variance", "gradient of the parameter value")
     student.expect("training_batch", only("values"))
 
     def view(facts):
-        return only()(facts) | {name: isinstance(facts[name], np.ndarray) for name in gradients if name in facts}
+        return only()(facts) | {f"{name} exists": isinstance(facts[name], np.ndarray) for name in gradients if name in facts}
 
     student.expect("training_batch", view)
 
@@ -144,7 +157,7 @@ def test_values_and_gradients(student):
 def test_form_of_actions(student):
     """Actions, log-probabilities and values are float32 arrays, for a batch, for one row, and for one float64 observation."""
     names = ("form of actions", "form of log_probs", "form of values", "changed by the call")
-    names = (*names, "policy has the model as an attribute")
+    names = (*names, "policy.model is the given model")
     student.expect("sampling_batch", only(*names))
     student.expect("sampling_one_observation", only(*names))
     student.expect("sampling_single_row", only(*names))
@@ -162,7 +175,7 @@ def test_samples(student):
     """Actions are sampled from the policy's distribution: each dimension has its own mean and variance."""
     student.expect("sampling_many", gaussian_spread)
     student.expect("sampling_far_from_zero", gaussian_spread)
-    student.expect("sampling_batch", only("a second call samples anew"))
+    student.expect("sampling_batch", only("a second call returns different actions"))
 
 
 @points(1, question="Policy.sampling")
@@ -224,7 +237,7 @@ def test_value_targets(student):
 @points(1, question="TrajectorySampler.shuffle_trajectory")
 def test_form_of_shuffled(student):
     """The trajectory keeps its keys, its values are still arrays, and `state` is unchanged."""
-    student.expect("shuffling_rows", only("keys", "state is left alone", "lists instead of arrays"))
+    student.expect("shuffling_rows", only("keys of the trajectory", "state is unchanged", "keys whose values are not arrays"))
 
 
 @points(1, question="TrajectorySampler.shuffle_trajectory")
@@ -232,7 +245,7 @@ def test_rows_stay_whole(student):
     """All keys are shuffled in the same order, and each row occurs once."""
 
     def view(facts):
-        return only("every row is there once")(facts) | aligned(*KEYS)(facts)
+        return only("every row occurs once")(facts) | aligned(*KEYS)(facts)
 
     student.expect("shuffling_rows", view)
 
@@ -240,16 +253,21 @@ def test_rows_stay_whole(student):
 @points(1, question="TrajectorySampler.shuffle_trajectory")
 def test_new_order(student):
     """The order is random and differs from call to call."""
-    student.expect("shuffling_rows", only("the order is another one", "a second call makes another order"))
+    student.expect("shuffling_rows", only("the order of the rows changes", "a second call makes a different order"))
 
 
 @points(1, question="TrajectorySampler.get_next")
 def test_form_of_minibatches(student):
     """A minibatch is a new dictionary with rows for every key of the trajectory; `state` may be left out."""
-    names = ("every minibatch is a dictionary of its own", "keys", "state is left alone", "lists instead of arrays")
+    names = (
+        "every minibatch is a new dictionary",
+        "keys of the first minibatch",
+        "state is unchanged",
+        "keys whose values are not arrays",
+    )
 
     def view(facts):
-        shapes = {"shapes of the rows": facts["batches"][0]["shapes"]} if "batches" in facts else {}
+        shapes = {"shapes of the rows of the first minibatch": facts["batches"][0]["shapes"]} if "batches" in facts else {}
         return only(*names)(facts) | shapes
 
     student.expect("minibatches_divide", view)
@@ -278,7 +296,7 @@ def test_next_trajectory(student):
     """The sampler gets the next trajectory from the runner after num_epochs epochs, and not before."""
 
     def view(facts):
-        names = ("trajectories asked for", "the trajectory in use is an attribute, in rows")
+        names = ("number of calls of runner.get_next", "self.trajectory is a dictionary with flattened rows")
         return only(*names)(facts) | rows_once([18, 18], epochs=3)(facts)
 
     student.expect("minibatches_of_two_trajectories", view)
@@ -290,9 +308,9 @@ def test_transforms(student):
     student.expect(
         "minibatches_transformed",
         only(
-            "rows given to the second transform, -1 where the first one's work was lost",
-            "what the first transform replaced came back later",
-            "advantages that came out are those of the transform",
+            "rows given to transform 2 (-1: changes of transform 1 lost)",
+            "the trajectory keeps the changes of a transform",
+            "returned advantages are those of the transform",
         ),
     )
 
@@ -302,7 +320,7 @@ def test_environments_are_flattened(student):
     """Five steps of two environments become ten rows, in the same order for every key."""
 
     def view(facts):
-        shapes = {"shapes of the rows": facts["batches"][0]["shapes"]}
+        shapes = {"shapes of the rows of the first minibatch": facts["batches"][0]["shapes"]}
         return rows_once([10], epochs=2, any_order=True)(facts) | aligned(*KEYS)(facts) | shapes
 
     student.expect("minibatches_of_two_environments", view)
@@ -310,7 +328,7 @@ def test_environments_are_flattened(student):
 
 # PPO
 
-FORM_OF_LOSS = only("the loss is", "changed by the call")
+FORM_OF_LOSS = only("form of the loss", "changed by the call")
 
 
 @points(1, question="PPO.policy_loss")
@@ -372,7 +390,7 @@ def test_value_far_from_the_old(student):
 @points(1, question="PPO.step")
 def test_form_of_step(student):
     """Every call makes one update, even on a minibatch of one row, and does not modify the minibatch."""
-    student.expect("step_of_single_rows", only("calls", "updates after each call", "changed by the calls"))
+    student.expect("step_of_single_rows", only("calls", "number of optimizer steps", "changed by the calls"))
 
 
 @points(1, question="PPO.step")
@@ -393,7 +411,7 @@ def test_gradient_is_clipped(student):
 @points(1, question="anneal_learning_rate")
 def test_form_of_rates(student):
     """Every group gets a plain number as its learning rate, and nothing else in the group changes."""
-    names = ("learning rates that are no plain numbers", "what else is in the groups is left alone")
+    names = ("types of learning rates other than int and float", "everything else in param_groups is unchanged")
     student.expect("annealing_to_the_end", only(*names))
 
 
@@ -412,21 +430,21 @@ def test_straight_line(student):
 @points(3, question="one_update")
 def test_pieces_work_together(student):
     """Policy, runner, GAE, sampler and PPO play 72 steps on PointMass and make one update without an exception."""
-    names = ("rows of the minibatch that were played", "parameters that are no numbers afterwards")
+    names = ("number of minibatch rows that are in the trajectory", "parameters that are NaN or infinite after the update")
     student.expect("one_update", only(*names))
 
 
 @points(3, question="one_update")
 def test_every_parameter_moves(student):
     """The update changes every parameter of your model, and no parameter changes before the update."""
-    student.expect("one_update", only("parameters that moved before the update", "parameters that the update did not move"))
+    student.expect("one_update", only("parameters that change before the update", "parameters that the update does not change"))
 
 
 @points(2, question="one_update")
 def test_policy_loss_falls(student):
     """After the update, the policy loss on the minibatch (with correct advantages) is lower than before."""
-    names = ("every ratio is one before the update", "the policy loss is lower afterwards")
-    student.expect("one_update", only(*names), also_show=("policy loss and value loss, before", AFTERWARDS))
+    names = ("every ratio is 1 before the update", "the update lowers the policy loss")
+    student.expect("one_update", only(*names), also_show=("policy loss and value loss before the update", AFTERWARDS))
 
 
 @points(2, question="one_update")
@@ -434,8 +452,8 @@ def test_value_loss_falls(student):
     """After the update, the value loss on the minibatch (with correct value targets) is lower than before."""
     student.expect(
         "one_update",
-        only("the value loss is lower afterwards"),
-        also_show=("policy loss and value loss, before", AFTERWARDS),
+        only("the update lowers the value loss"),
+        also_show=("policy loss and value loss before the update", AFTERWARDS),
     )
 
 
