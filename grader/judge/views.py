@@ -51,7 +51,7 @@ def row_gradients(facts: dict[str, Any]) -> dict[str, Any]:
         gradients = [np.asarray(step[name], dtype=np.float64) for step in facts["steps"] if step[name] is not None]
         view[f"updates without a gradient for the {name} network"] = len(facts["steps"]) - len(gradients)
         if not gradients:
-            view["gradients that were cleared before a step could use them"] = facts["gradients cleared unused"]
+            view["gradients cleared before optimizer.step() used them"] = facts["gradients cleared unused"]
             continue
         shares = [gradient * max((gradient != 0).any(axis=1).sum(), 1) for gradient in gradients]
         used = np.array([(share != 0).any(axis=1) for share in shares])[:, :, None]
@@ -95,7 +95,7 @@ def rows_once(collections: Sequence[int], epochs: int, any_order: bool = False) 
         return seen | {
             "an epoch uses a row more than once": any(len(set(now)) < len(now) for now, _ in pairs),
             "an epoch leaves rows out": any(set(now) < collection for now, collection in pairs),
-            "an epoch uses rows of another collection": any(set(now) - collection for now, collection in pairs),
+            "an epoch uses rows from another collection": any(set(now) - collection for now, collection in pairs),
         }
 
     return view
@@ -118,9 +118,9 @@ def aligned(*names: str) -> View:
             seen[f"a row always comes with the same {name}"] = same
             current = name == "old_logits" and facts["old logits of the moment"]
             if name == "old_logits":
-                seen["old_logits are the policy's answers of the moment"] = current
+                seen["old_logits are the logits of the current policy"] = current
             if same:
-                seen[f"{name} given to the loss for row"] = [found[row][0] for row in sorted(found)]
+                seen[f"{name} that the loss receives, by row"] = [found[row][0] for row in sorted(found)]
                 continue
             given = [batch[name] for batch in batches]
             distinct = {str(value) for values in given for value in values}
@@ -130,7 +130,7 @@ def aligned(*names: str) -> View:
                 seen[f"{name} is standardized within each minibatch"] = True
             elif not (current or listed or others):
                 # Facts that are not true are not evidence of anything.
-                seen[f"{name} given to the loss for row"] = [found[row] for row in sorted(found)]
+                seen[f"{name} that the loss receives, by row"] = [found[row] for row in sorted(found)]
         return seen
 
     return view
@@ -194,8 +194,8 @@ def gaussian_spread(facts: dict[str, Any]) -> dict[str, Any]:
         "the actions are around the mean": bool((np.abs(means) < 0.1).all()),
         "the variances are those of the policy": _describe_variances(variances),
         "the dimensions are independent": facts["largest correlation of two dimensions"] < 0.1,
-        "there are actions beyond two and a half deviations": facts["largest action, in deviations"] > 2.5,
-        "as many as of a normal distribution are within one": abs(facts["share of the numbers within one deviation"] - 0.683)
+        "some actions are beyond 2.5 standard deviations": facts["largest action, in deviations"] > 2.5,
+        "about 68% of the numbers are within one deviation": abs(facts["share of the numbers within one deviation"] - 0.683)
         < 0.03,
     }
 
@@ -205,9 +205,9 @@ def _describe_variances(multiples: np.ndarray) -> bool | str:
     if (np.abs(multiples - 1) < VARIANCES_VARY).all():
         return True
     if (multiples < NO_VARIANCE).all():
-        return "no, all rows deviate alike"
+        return "no, all rows have the same noise"
     middle = float(np.median(multiples))
-    return "no, all are wrong by one factor" if (np.abs(multiples - middle) < VARIANCES_VARY * middle).all() else False
+    return "no, all are wrong by the same factor" if (np.abs(multiples - middle) < VARIANCES_VARY * middle).all() else False
 
 
 # What is measured of random numbers may be so many standard errors away from what it should be: once in twenty-five million.

@@ -774,6 +774,13 @@ log_prob_averaged = altered(
     hint="How do you combine the log-probabilities of independent dimensions: as a sum, or as a mean?",
 )
 
+log_prob_summed_over_the_batch = altered(
+    "Policy.sampling",
+    {"torch.log(2 * math.pi * variance)).sum(-1)": "torch.log(2 * math.pi * variance)).sum(0)"},
+    hint="Over which axis do you sum the log-density: over the batch, or over the dimensions of an action?",
+    source="student code",
+)
+
 log_of_the_sum_of_densities = altered(
     "Policy.sampling",
     {
