@@ -44,8 +44,9 @@ from grader.sandbox.facts import (
 )
 from trained_actor import evaluate, load_actor
 
-UNCONNECTED = "none: the loss is not connected to it"
-CLEARED = "none: the latest zero_grad has taken it away"
+UNCONNECTED = "none: some parameters have no gradient"
+CLEARED = "none: zero_grad cleared it before the step"
+ELSEWHERE = "not in the direction of the network"
 TAU = 0.25  # of agents whose updates are looked at
 # For gradients, about 1, that are computed in another order in single precision.
 CLOSE: dict[str, Any] = {"rtol": 1e-3, "atol": 1e-6}
@@ -163,7 +164,7 @@ def storing(
     facts: dict[str, Any] = {
         "max_size and batch_size": [getattr(buffer, "max_size", None), getattr(buffer, "batch_size", None)]
     }
-    facts["form of the arrays"] = forms(buffer, acts.shape[1])
+    facts["dtypes and shapes of the arrays"] = forms(buffer, acts.shape[1])
     seen, opposite = 0, keeps_the_opposite(submitted)
     for count in look_after:
         store_all(buffer, {name: values[seen:count] for name, values in rows.items()})
@@ -203,7 +204,7 @@ def forms(buffer: Any, act_dim: int) -> dict[str, list]:
         shape = list(array.shape)
         if name == "acts" and act_dim == 1 and len(shape) == 1:
             shape.append(1)
-        found[attribute] = ["any" if name == "done" else str(array.dtype), shape]
+        found[f"dtype and shape of {attribute}"] = ["any" if name == "done" else str(array.dtype), shape]
     return found
 
 
@@ -269,10 +270,14 @@ def sampling(submitted, count: int, size: int, batch_size: int, obs_dim: int, ac
         return {"returned": f"a dictionary without {', '.join(missing)}"}
     facts: dict[str, Any] = {}
     arrays = {name: np.asarray(to_plain(first[name])) for name in NAMES}
-    facts["kinds"] = sorted({"array" if isinstance(first[name], np.ndarray) else describe_kind(first[name]) for name in NAMES})
-    facts["shapes"] = {name: list(array.shape) for name, array in arrays.items() if name != "acts"}
-    facts["numbers of an action"] = arrays["acts"].size / max(len(arrays["acts"]), 1)
-    facts["precision"] = sorted({str(array.dtype) for name, array in arrays.items() if name != "done"})
+    facts["types of the values of a batch"] = sorted(
+        {"array" if isinstance(first[name], np.ndarray) else describe_kind(first[name]) for name in NAMES}
+    )
+    facts["shapes of the arrays of a batch"] = {
+        f"shape of {name}": list(array.shape) for name, array in arrays.items() if name != "acts"
+    }
+    facts["values per row of acts"] = arrays["acts"].size / max(len(arrays["acts"]), 1)
+    facts["dtypes of the arrays of a batch"] = sorted({str(array.dtype) for name, array in arrays.items() if name != "done"})
     for name in NAMES:  # what is done to a batch must not come into the buffer
         with quietly():
             first[name][...] = 0
@@ -280,7 +285,9 @@ def sampling(submitted, count: int, size: int, batch_size: int, obs_dim: int, ac
     drawn = buffer.sample_batch()
     known = {name: to_plain(drawn[name]) for name in NAMES}
     buffer.sample_batch()
-    facts["a batch is changed by the next one"] = any(not np.array_equal(to_plain(drawn[name]), known[name]) for name in NAMES)
+    facts["a later sample_batch modifies a batch"] = any(
+        not np.array_equal(to_plain(drawn[name]), known[name]) for name in NAMES
+    )
     for _ in range(draws):
         batch = buffer.sample_batch()
         batch = {name: np.asarray(to_plain(batch[name]), np.float64) for name in NAMES}
@@ -296,27 +303,25 @@ def sampling(submitted, count: int, size: int, batch_size: int, obs_dim: int, ac
                 broken.add("1 - done")
     # A buffer may keep 1 - done, if its agent knows.
     torn = broken - {"1 - done"} - ({"done"} if "1 - done" not in broken else set())
-    facts["what does not belong to the obs beside it"] = sorted(torn)
-    facts["update_model is made for this form"] = facts["update_model is made for these ends"] = True
+    facts["arrays whose rows do not match those of obs"] = sorted(torn)
+    facts["update_model works with batches of this form"] = facts["update_model works with this meaning of done"] = True
     usual = not torn and "done" not in broken and arrays["done"].dtype.kind == "f"
     usual = usual and all(array.shape == (batch_size, *rows[name].shape[1:]) for name, array in arrays.items())
     # What comes out of a buffer that works is not used in updates if they fit the usual batches, and not these.
     if not usual and buffer_works(submitted, obs_dim, act_dim) and not agreement(submitted, obs_dim, act_dim)[0]:
         if broken == {"done"}:
-            facts["update_model is made for these ends"] = "no, done is 0 at an end"
+            facts["update_model works with this meaning of done"] = "no, done is 0 for terminated transitions"
         else:
-            truths = ", done is True or False" if arrays["done"].dtype == bool else ""
-            facts["update_model is made for this form"] = f"no{truths}"
+            truths = ", done is a bool array" if arrays["done"].dtype == bool else ""
+            facts["update_model works with batches of this form"] = f"no{truths}"
     picked = np.concatenate(batches)
-    facts["a batch has rows that were never filled, or have changed"] = bool(((picked < 0) | (picked >= count)).any())
+    facts["a batch has unfilled or modified rows"] = bool(((picked < 0) | (picked >= count)).any())
     facts["a batch has a row twice"] = any(len(set(batch.tolist())) < len(batch) for batch in batches)
-    facts["how often each row came"] = np.bincount(picked[(picked >= 0) & (picked < count)], minlength=count)
+    facts["how often each row is sampled"] = np.bincount(picked[(picked >= 0) & (picked < count)], minlength=count)
     facts["batches"] = len(batches)
-    facts["share of the batches that are neighboring rows"] = float(
-        np.mean([np.ptp(batch) == len(batch) - 1 for batch in batches])
-    )
+    facts["share of batches that are neighboring rows"] = float(np.mean([np.ptp(batch) == len(batch) - 1 for batch in batches]))
     overlaps = [len(set(one.tolist()) & set(other.tolist())) for one, other in itertools.pairwise(batches)]
-    facts["rows that were in the batch before as well, on average"] = float(np.mean(overlaps))
+    facts["mean number of rows shared with the previous batch"] = float(np.mean(overlaps))
     facts["two batches are the same"] = bool(np.array_equal(np.sort(batches[0]), np.sort(batches[1])))
     return facts
 
@@ -329,13 +334,13 @@ def too_few(submitted, count: int, batch_size: int) -> dict:
     except NotImplementedError:
         raise
     except Exception:
-        return {"what came": "an error"}
+        return {"result of sample_batch": "an error"}
     if not (isinstance(batch, dict) and "obs" in batch):
-        return {"what came": describe_kind(batch)}
+        return {"result of sample_batch": describe_kind(batch)}
     picked = np.round(np.asarray(to_plain(batch["obs"]), np.float64).reshape(-1, 2)[:, 0]).astype(int)
     if (picked < 1).any() or len(set(picked.tolist())) < len(picked):
-        return {"what came": "a batch with rows that are not there, or come twice"}
-    return {"what came": f"a batch of {len(picked)}"}
+        return {"result of sample_batch": "a batch with unfilled or repeated rows"}
+    return {"result of sample_batch": f"a batch of {len(picked)} transitions"}
 
 
 # The noise
@@ -363,13 +368,16 @@ def noise(
         starts.append([sample() for _ in range(2)])
     process.reset()
     state = np.array(to_plain(getattr(process, "state", np.nan)), np.float64)
-    facts["form of the state"] = list(state.shape)
-    facts["state after reset"] = state.reshape(size) if state.size == size else state
+    facts["shape of the state"] = list(state.shape)
+    facts["state after a reset"] = state.reshape(size) if state.size == size else state
     latest = sample()
     state = np.asarray(to_plain(getattr(process, "state", np.nan)), np.float64).ravel()
     facts["state is the latest sample"] = state.shape == latest.shape and bool(np.allclose(state, latest, rtol=1e-5))
     facts["two episodes have the same noise"] = repeats_itself(submitted, size, given)
-    return facts | {"path": moments(path), "after a reset": starting(np.array(starts))}
+    return facts | {
+        "statistics of many successive samples": moments(path),
+        "statistics after a reset": starting(np.array(starts)),
+    }
 
 
 def repeats_itself(submitted, size: int, given: dict[str, float]) -> bool:
@@ -399,22 +407,22 @@ def moments(path: np.ndarray) -> dict[str, Any]:
     with np.errstate(all="ignore"):
         variance = (around**2).mean(axis=0)
         return {
-            "samples": len(path),
+            "number of samples": len(path),
             "mean": path.mean(axis=0),
             "variance": variance,
-            "correlation with the sample before": (around[1:] * around[:-1]).mean(axis=0) / variance,
-            "correlation with the one before that": (around[2:] * around[:-2]).mean(axis=0) / variance,
-            "largest correlation of the changes of two dimensions": largest_correlation(np.diff(path, axis=0)),
+            "correlation with the previous sample": (around[1:] * around[:-1]).mean(axis=0) / variance,
+            "correlation with the sample two steps earlier": (around[2:] * around[:-2]).mean(axis=0) / variance,
+            "largest correlation between the changes in two dimensions": largest_correlation(np.diff(path, axis=0)),
         }
 
 
 def starting(starts: np.ndarray) -> dict[str, Any]:
     """Return what describes the first two samples after a reset, `[path, 2, dimension]`."""
     return {
-        "paths": len(starts),
+        "number of resets": len(starts),
         "mean of the first sample": starts[:, 0].mean(axis=0),
         "variance of the first sample": starts[:, 0].var(axis=0),
-        "share of the first samples within one deviation": [
+        "share of first samples within one standard deviation": [
             float(value) for value in (np.abs(starts[:, 0] - starts[:, 0].mean(axis=0)) < starts[:, 0].std(axis=0)).mean(axis=0)
         ],
         "variance of the second sample": starts[:, 1].var(axis=0),
@@ -427,16 +435,16 @@ def starting(starts: np.ndarray) -> dict[str, Any]:
 def between(out: Tensor, into: Tensor) -> str:
     """Return what happens between two layers."""
     if out.shape != into.shape:
-        return f"{list(out.shape)} came out, {list(into.shape)} went in"
-    for name, function in (("ReLU", torch.relu), ("nothing", lambda x: x), ("tanh", torch.tanh), ("sigmoid", torch.sigmoid)):
+        return f"output of shape {list(out.shape)}, next input of shape {list(into.shape)}"
+    for name, function in (("ReLU", torch.relu), ("none", lambda x: x), ("tanh", torch.tanh), ("sigmoid", torch.sigmoid)):
         if torch.allclose(function(out), into, atol=1e-5):
             return name
     kept = into != 0
     if not kept.any():
-        return "zeros in place of all numbers"
+        return "all zeros"
     scale = (into[kept] / out[kept]).median()
     if torch.allclose(scale * out.relu()[kept], into[kept], atol=1e-5):
-        return "ReLU, and some of its numbers are left out"
+        return "ReLU with some outputs set to 0 or rescaled"
     return "something else"
 
 
@@ -458,7 +466,7 @@ def without_norms(network: nn.Module) -> nn.Module:
 
 
 ENDS = {
-    "nothing": lambda x: x,
+    "none": lambda x: x,
     "tanh": torch.tanh,
     "sigmoid": torch.sigmoid,
     "ReLU": torch.relu,
@@ -477,11 +485,11 @@ def shown_layers(watch: LinearLayers, result: Tensor) -> dict[str, Any]:
     ends = [name for name, function in ENDS.items() if torch.allclose(function(last), flat, atol=1e-5)]
     return {
         "there are at least three linear layers": len(layers) >= 3,
-        "each is used once": len({id(layer) for layer in layers}) == len(layers),
+        "each linear layer is used once": len({id(layer) for layer in layers}) == len(layers),
         "hidden layers without a bias": sum(layer.bias is None for layer in layers[:-1]),
         "units of the hidden layers": sorted({layer.out_features for layer in layers[:-1]}),
-        "between the layers is": sorted(set(happens)),
-        "after the last layer comes": ends[0] if ends else "something else",
+        "activation between the layers": sorted(set(happens)),
+        "activation after the last layer": ends[0] if ends else "something else",
     }
 
 
@@ -509,17 +517,17 @@ def drawn_weights(make: Callable[[], nn.Module], call: Callable[[nn.Module], Any
         values = np.concatenate(drawn).astype(np.float64) / init_w
         facts |= {
             f"{name} of the last layer / init_w": {
-                "numbers": values.size,
-                "largest": float(np.abs(values).max()),
+                "count": values.size,
+                "largest absolute value": float(np.abs(values).max()),
                 "mean": float(values.mean()),
-                "mean size": float(np.abs(values).mean()),
+                "mean absolute value": float(np.abs(values).mean()),
                 "mean square": float((values**2).mean()),
             },
-            f"{name} of the last layer are drawn anew": not np.array_equal(drawn[0], drawn[1]),
+            f"{name} of the last layer differ between networks": not np.array_equal(drawn[0], drawn[1]),
         }
     # For each hidden layer: inputs of the order of 1 give outputs of the order of 1.
     sizes = np.mean(before, axis=0) if before and before[0] else np.zeros(1)
-    facts["mean size of hidden weights, times the root of what comes in"] = [float(sizes.min()), float(sizes.max())]
+    facts["mean absolute hidden weight, times √(number of inputs)"] = [float(sizes.min()), float(sizes.max())]
     return facts
 
 
@@ -540,18 +548,21 @@ def actor(submitted, in_dim: int, out_dim: int, states: np.ndarray, init_w: floa
     action = network(given)
     if not isinstance(action, Tensor):
         return {"returned": describe_kind(action)}
-    facts: dict[str, Any] = {"shape": list(action.shape), "precision": str(action.dtype).removeprefix("torch.")}
+    facts: dict[str, Any] = {
+        "output shape for a batch": list(action.shape),
+        "dtype of the output": str(action.dtype).removeprefix("torch."),
+    }
     plainer = without_norms(network)
     watch = LinearLayers(plainer)
     facts |= shown_layers(watch, plainer(given))
     came = watch.passed[0][1] if watch.passed else torch.zeros(0)
-    facts["into the first layer goes"] = "the state" if is_close(came.flatten(), given.flatten()) else "something else"
-    facts["shape for a single state"] = list(network(given[0]).shape)
-    facts["shape for a batch of one"] = list(network(given[:1]).shape)
+    facts["input of the first layer"] = "the state" if is_close(came.flatten(), given.flatten()) else "another tensor"
+    facts["output shape for a single state"] = list(network(given[0]).shape)
+    facts["output shape for a batch of one"] = list(network(given[:1]).shape)
     if action.requires_grad:
         (action * torch.arange(1.0, action.numel() + 1).reshape(action.shape)).sum().backward()
     facts["parameters without a gradient"] = unused_parameters(network)
-    facts["changed by the call"] = [] if torch.equal(given, float32(states)) else ["state"]
+    facts["arguments that forward modifies"] = [] if torch.equal(given, float32(states)) else ["state"]
     made = drawn_weights(lambda: submitted.Actor(in_dim, out_dim, **options), lambda one: one(given), init_w or 3e-3)
     return facts | made
 
@@ -570,30 +581,30 @@ def critic(submitted, states: np.ndarray, actions: np.ndarray, init_w: float | N
     if not isinstance(result, Tensor):
         return {"returned": describe_kind(result)}
     facts: dict[str, Any] = {
-        "shape": list(result.shape),
-        "shape for a batch of one": list(network(given[:1], chosen[:1]).shape),
-        "precision": str(result.dtype).removeprefix("torch."),
+        "output shape for a batch": list(result.shape),
+        "output shape for a batch of one": list(network(given[:1], chosen[:1]).shape),
+        "dtype of the output": str(result.dtype).removeprefix("torch."),
     }
     if result.ndim == 1 and not any(
         fits(submitted, states.shape[1], actions.shape[1], own, flat=True) for own in (True, False)
     ):
-        facts["shape"] = f"[{len(result)}], and update_model does not work with that shape"
+        facts["output shape for a batch"] = f"[{len(result)}], and update_model does not work with that shape"
     plainer = without_norms(network)
     watch = LinearLayers(plainer)
     facts |= shown_layers(watch, plainer(given, chosen.detach()))
     came = watch.passed[0][1] if watch.passed else torch.zeros(0)
     orders = (torch.cat(pair, dim=1) for pair in ((given, chosen.detach()), (chosen.detach(), given)))
-    facts["into the first layer goes"] = (
-        "state and action, side by side"
+    facts["input of the first layer"] = (
+        "state and action, concatenated"
         if any(is_close(came, order) for order in orders)
-        else f"something else, {list(came.shape)}"
+        else f"another tensor, of shape {list(came.shape)}"
     )
     if result.requires_grad:
         (result.flatten() * torch.arange(1.0, result.numel() + 1)).sum().backward()
     facts["parameters without a gradient"] = unused_parameters(network)
     facts["the action gets a gradient"] = chosen.grad is not None and bool(chosen.grad.any())
     unchanged = torch.equal(given, float32(states)) and torch.equal(chosen.detach(), float32(actions))
-    facts["state and action stay as they are"] = unchanged
+    facts["forward leaves state and action unchanged"] = unchanged
     made = drawn_weights(lambda: submitted.Critic(in_dim, **options), lambda one: one(given, chosen.detach()), init_w or 3e-3)
     return facts | made
 
@@ -864,31 +875,31 @@ def parts(submitted, obs_dim: int, act_dim: int, options: dict) -> dict:
     values = {name: list(network.parameters()) for name, network in networks.items()}
     for name in ("actor", "critic"):
         target = f"{name}_target"
-        facts[f"{name} and {target}: inputs and outputs"] = [sizes_of(networks[which], name) for which in (name, target)]
+        facts[f"input and output sizes of {name} and {target}"] = [sizes_of(networks[which], name) for which in (name, target)]
         facts[f"{target} is equal to {name}"] = all(map(torch.equal, values[name], values[target]))
         shared = {value.data_ptr() for value in values[name]} & {value.data_ptr() for value in values[target]}
-        facts[f"{target} has parameters of its own"] = not shared
+        facts[f"{target} has its own parameters"] = not shared
         optimizer = getattr(agent, f"{name}_optimizer")
         moved = {id(value) for group in optimizer.param_groups for value in group["params"]}
-        facts[f"{name}_optimizer moves"] = [
+        facts[f"networks that {name}_optimizer updates"] = [
             of for of, parameters in values.items() if moved & {id(value) for value in parameters}
         ]
-        facts[f"{name}_optimizer moves all of it"] = {id(value) for value in values[name]} <= moved
+        facts[f"{name}_optimizer updates all parameters of {name}"] = {id(value) for value in values[name]} <= moved
         kind, unusual = type(optimizer).__name__, list(getattr(optimizer, "unusual", []))
-        facts[f"{name}_optimizer is"] = "Adam" if kind == "AdamW" and "weight_decay" not in unusual else kind
+        facts[f"class of {name}_optimizer"] = "Adam" if kind == "AdamW" and "weight_decay" not in unusual else kind
         rates = getattr(optimizer, "rates", [float(group["lr"]) for group in optimizer.param_groups])
-        facts[f"{name}_optimizer's learning rate"] = rates[0] if len(set(rates)) == 1 else rates
-        facts[f"{name}_optimizer's options that are not Adam's defaults"] = unusual
-        facts[f"precision of {name} and {target}"] = sorted({str(value.dtype) for value in (*values[name], *values[target])})
-        facts[f"{name} can learn"] = all(value.requires_grad for value in values[name])
+        facts[f"learning rate of {name}_optimizer"] = rates[0] if len(set(rates)) == 1 else rates
+        facts[f"options of {name}_optimizer that differ from the defaults"] = unusual
+        facts[f"dtypes of {name} and {target}"] = sorted({str(value.dtype) for value in (*values[name], *values[target])})
+        facts[f"all parameters of {name} have requires_grad=True"] = all(value.requires_grad for value in values[name])
     tau = agent.tau if not follows_the_other_way(submitted) else 1.0 - agent.tau
     facts["gamma, tau, batch_size, initial_random_steps"] = [
         float(agent.gamma), float(tau), int(agent.batch_size), float(agent.initial_random_steps)
     ]  # fmt: skip
-    facts["total_step and is_test at first"] = [int(agent.total_step), bool(agent.is_test)]
-    facts["memory is made with"] = list(agent.memory.given)
-    facts["memory is made for such actions"] = act_dim == 1 or act_dim in agent.memory.given_besides
-    facts["noise is made with θ and σ"] = [float(agent.noise.theta), float(agent.noise.sigma)]
+    facts["initial total_step and is_test"] = [int(agent.total_step), bool(agent.is_test)]
+    facts["obs_dim, size and batch_size of memory"] = list(agent.memory.given)
+    facts["memory has the act_dim of the environment"] = act_dim == 1 or act_dim in agent.memory.given_besides
+    facts["θ and σ of the noise"] = [float(agent.noise.theta), float(agent.noise.sigma)]
     return facts
 
 
@@ -941,8 +952,8 @@ def actions(
     return {
         "form of an action": sorted(kinds),
         "actions": np.array(chosen),
-        "the noise is reset": len(agent.noise.resets) > resets,
-        "the state of the noise is overwritten": overwritten and hands_out_its_state(submitted),
+        "select_action resets the noise": len(agent.noise.resets) > resets,
+        "select_action overwrites the state of the noise": overwritten and hands_out_its_state(submitted),
         "transition is [state, action]": kept == [True] * len(states),
     }
 
@@ -968,10 +979,10 @@ def random_actions(
         "form of an action": form_of(first),
         "mean of each dimension": drawn.mean(axis=0),
         "variance of each dimension": drawn.var(axis=0),
-        "largest size": float(np.abs(drawn).max()),
-        "share within ±½, by dimension": (np.abs(drawn) < 0.5).mean(axis=0),
-        "share at exactly -1 or 1": float((np.abs(drawn) == 1.0).mean()),
-        "largest correlation of two dimensions": largest_correlation(drawn),
+        "largest absolute value": float(np.abs(drawn).max()),
+        "share within ±½ in each dimension": (np.abs(drawn) < 0.5).mean(axis=0),
+        "share of values that are exactly -1 or 1": float((np.abs(drawn) == 1.0).mean()),
+        "largest correlation between two dimensions": largest_correlation(drawn),
         "transition is [state, action]": bool(
             len(agent.transition) >= 2 and np.array_equal(np.ravel(to_plain(agent.transition[1])), drawn[-1])
         ),
@@ -1041,7 +1052,7 @@ def steps(
     agent = new_agent(submitted, env)
     agent.is_test, agent.total_step = is_test, 7
     counted = 0  # which is for train to do
-    returned: dict[str, list] = {"next states": [], "rewards": [], "over": []}
+    returned: dict[str, list] = {"next states": [], "rewards": [], "episode-over flags": []}
     kinds: dict[str, set[str]] = {name: set() for name in returned}
     for number_of, episode in enumerate(actions):
         state, _ = env.reset()
@@ -1058,15 +1069,15 @@ def steps(
                 plain = to_plain(value)
                 kinds[name].add(form_of(value) if name == "next states" else one_number(value))
                 returned[name].append(
-                    yes_or_no(value) if name == "over" else to_number(value) if name == "rewards" else np.ravel(plain)
+                    yes_or_no(value) if "over" in name else to_number(value) if name == "rewards" else np.ravel(plain)
                 )
             state = observations[number_of][env.time]
-    facts: dict[str, Any] = {f"{name} that were returned": values for name, values in returned.items()}
+    facts: dict[str, Any] = {f"returned {name}": values for name, values in returned.items()}
     facts |= {f"form of the {name}": sorted(found) for name, found in kinds.items()}
-    facts["actions that the environment was given"] = env.actions
-    facts["transitions that were stored"] = len(agent.memory)
-    facts["steps that it counted"] = int(counted)
-    facts |= {f"{name} that was stored": values for name, values in agent.memory.rows.items() if values}
+    facts["actions that the environment receives"] = env.actions
+    facts["number of stored transitions"] = len(agent.memory)
+    facts["increase of total_step in step"] = int(counted)
+    facts |= {f"stored {name}": values for name, values in agent.memory.rows.items() if values}
     return facts
 
 
@@ -1276,7 +1287,7 @@ class Targets:
             self.followed = (
                 self.followed
                 and not stayed
-                and all(way != "elsewhere" and abs(way - TAU) < 1e-5 for way in ways(start, now, toward))
+                and all(way != ELSEWHERE and abs(way - TAU) < 1e-5 for way in ways(start, now, toward))
             )
             with torch.no_grad():
                 for value, at_first in zip(target.parameters(), first, strict=True):
@@ -1365,17 +1376,17 @@ def updated(
     if wrong := [pair for pair in returned if not isinstance(pair, (tuple, list)) or len(pair) != 2]:
         return {"returned": describe_kind(wrong[0])}, len(steps_of_critic)
     facts = gradients("actor", agent, count)
-    facts["the critic steps again"] = order.critic_steps_again
-    facts["batches that are drawn"] = len(draws)
-    facts["actor losses returned"] = [to_number(pair[0]) for pair in returned]
+    facts["critic_optimizer also steps in the actor's update"] = order.critic_steps_again
+    facts["number of sampled batches"] = len(draws)
+    facts["returned actor losses"] = [to_number(pair[0]) for pair in returned]
     # Whatever they are: the numbers are the critic's part.
-    facts["critic losses returned"] = [
+    facts["returned critic losses"] = [
         same_loss(pair[1], loss) for pair, loss in zip(returned, order.critic_losses, strict=True)
     ]
     facts["form of the losses"] = [[scalar_form(loss) for loss in pair] for pair in returned]
     inside = list(range(1, count + 1)) if targets.followed else []
-    facts["steps of the actor before each update of the targets"] = called or inside
-    facts["targets go by that alone"] = targets.stayed or (targets.followed and not called)
+    facts["steps of actor_optimizer before each target update"] = called or inside
+    facts["only the soft update changes the targets"] = targets.stayed or (targets.followed and not called)
     return facts, len(steps_of_critic)
 
 
@@ -1394,10 +1405,10 @@ def same_loss(found: Any, loss: float | None) -> str:
     # A mistake is recognized by this text: the last digits, which the processor decides, must not be in it.
     said = f"{number:.3g}" if isinstance(number, float) else str(number)
     if loss is None:
-        return f"{said}, and no loss was differentiated before the critic's step"
+        return f"{said}, with no backward pass before the critic's step"
     if isinstance(number, float) and np.isclose(number, loss, rtol=1e-3, atol=1e-5):
         return "the loss of the critic's step"
-    return f"{said}, the loss of the critic's step was {loss:.3g}"
+    return f"{said}, but the loss of the critic's step was {loss:.3g}"
 
 
 def scalar_form(value: Any) -> str:
@@ -1440,8 +1451,10 @@ def untouched(submitted, obs: np.ndarray, acts: np.ndarray, rews: np.ndarray, ne
                     value.copy_(float32(first))
     now = {name: seen.get(name) or [to_plain(value) for value in getattr(agent, name).parameters()] for name in names}
     return {
-        "networks that changed": [name for name in names if not all(map(np.array_equal, before[name], now[name]))],
-        "networks that can learn no more": [
+        "networks that change without optimizer or soft update": [
+            name for name in names if not all(map(np.array_equal, before[name], now[name]))
+        ],
+        "networks left with requires_grad=False": [
             name for name in ("actor", "critic") if not all(value.requires_grad for value in getattr(agent, name).parameters())
         ],
     }
@@ -1451,7 +1464,7 @@ def went(first: np.ndarray, now: np.ndarray, toward: np.ndarray) -> Any:
     """Return how far an array went toward another one, as a share of the way; a text if it went elsewhere."""
     way, walked = (toward - first).astype(np.float64).ravel(), (now - first).astype(np.float64).ravel()
     share = float(way @ walked / (way @ way))
-    return share if np.allclose(walked, share * way, atol=1e-5) else "elsewhere"
+    return share if np.allclose(walked, share * way, atol=1e-5) else ELSEWHERE
 
 
 def ways(first: list[np.ndarray], now: list[np.ndarray], toward: list[np.ndarray]) -> list[Any]:
@@ -1474,19 +1487,19 @@ def following(submitted, obs_dim: int, act_dim: int, tau: float | None, count: i
         agent._target_soft_update()
     for name, target in pairs:
         now = [to_plain(value) for value in getattr(agent, target).parameters()]
-        facts[f"how far {target} went to {name}, parameter by parameter"] = ways(before[target], now, before[name])
+        facts[f"move of {target} relative to its distance to {name}"] = ways(before[target], now, before[name])
         network = getattr(agent, target)
-        facts[f"{target} and its parameters are the same objects"] = (
+        facts[f"{target} and its parameters stay the same objects"] = (
             network is same[target] and [id(value) for value in network.parameters()] == parts[target]
         )
-        facts[f"{name} changed"] = not all(
+        facts[f"_target_soft_update changes {name}"] = not all(
             map(np.array_equal, before[name], [to_plain(value) for value in getattr(agent, name).parameters()])
         )
         with torch.no_grad():
             for value in getattr(agent, name).parameters():
                 value.add_(1.0)
         later = [to_plain(value) for value in getattr(agent, target).parameters()]
-        facts[f"{target} changes when {name} does"] = not all(map(np.array_equal, now, later))
+        facts[f"a later change of {name} also changes {target}"] = not all(map(np.array_equal, now, later))
     return facts
 
 
@@ -1539,15 +1552,15 @@ def training(
     def plot(frame_idx, scores, actor_losses, critic_losses, *others) -> None:
         plots.append(
             {
-                "frame": int(frame_idx),
-                "scores": numbers(scores),
-                "actor losses": numbers(actor_losses),
-                "critic losses": numbers(critic_losses),
+                "frame_idx passed to _plot": int(frame_idx),
+                "scores passed to _plot": numbers(scores),
+                "actor_losses passed to _plot": numbers(actor_losses),
+                "critic_losses passed to _plot": numbers(critic_losses),
             }
         )
         given_forms.update(
-            f"{kind} of {what}"
-            for kind, values in (("scores", scores), ("actor losses", actor_losses), ("critic losses", critic_losses))
+            f"{kind}: {what}"
+            for kind, values in (("scores", scores), ("actor_losses", actor_losses), ("critic_losses", critic_losses))
             for what in {scalar_form(value) for value in values}
         )
 
@@ -1558,26 +1571,26 @@ def training(
     if not set(ended) <= resets:  # then it may happen in the agent's own methods
         resets |= own_noise_resets(submitted, env, batch_size, initial_random_steps, num_frames)
     facts = {
-        "total_step when an action is selected": [one[0] for one in asked],
-        "is_test when an action is selected": sorted({one[1] for one in asked}),
-        "states in which actions are selected": [one[2] for one in asked],
-        "actions that the environment is given": [float(np.ravel(action)[0]) for action in env.actions],
+        "total_step when select_action is called": [one[0] for one in asked],
+        "is_test when select_action is called": sorted({one[1] for one in asked}),
+        "states passed to select_action": [one[2] for one in asked],
+        "actions that the environment receives": [float(np.ravel(action)[0]) for action in env.actions],
         "steps of the environment before each reset": [place for place, _ in env.resets],
-        "updates, by the steps before": list(updated),
-        "plots": list(plots),
-        "forms of what is plotted": sorted(given_forms),
-        "total_step is": scalar_form(agent.total_step),
+        "steps of the environment before each update": list(updated),
+        "arguments of each call of _plot": list(plots),
+        "forms of the plotted values": sorted(given_forms),
+        "form of total_step": scalar_form(agent.total_step),
         "the noise is reset between two episodes": all(place in resets for place in ended),
-        "the noise is reset within an episode": sorted(resets - {0, num_frames} - set(ended)),
-        "resets between episodes are given a seed": any(seed is not None for _, seed in env.resets[1:]),
+        "steps before each reset of the noise within an episode": sorted(resets - {0, num_frames} - set(ended)),
+        "later resets of the environment get a seed": any(seed is not None for _, seed in env.resets[1:]),
     }
     before = len(env.actions)
     try:
         with quietly():
             agent.train(1)
-        facts["steps of a second training, for one frame"] = len(env.actions) - before
+        facts["steps of the environment in a second call, train(1)"] = len(env.actions) - before
     except Exception as error:  # what the first training did is judged all the same
-        facts["steps of a second training, for one frame"] = type(error).__name__
+        facts["steps of the environment in a second call, train(1)"] = type(error).__name__
     return facts
 
 
@@ -1617,27 +1630,27 @@ def testing(submitted, observations: list[np.ndarray], rewards: list[np.ndarray]
     score = float(sum(rewards[0]))
     told = [float(found) for found in re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", said.getvalue())]
     numbers_told = {
-        "its score": score,
+        "the score": score,
         "the last reward": rewards[0][-1],
         "the mean of the rewards": np.mean(rewards[0]),
-        "its score without the last reward": score - rewards[0][-1],
-        "its score without the first reward": score - rewards[0][0],
+        "the score without the last reward": score - rewards[0][-1],
+        "the score without the first reward": score - rewards[0][0],
     }
     known = [name for name, number in numbers_told.items() if any(abs(found - number) < 0.6 for found in told)]
-    printed = known[0] if known else "other numbers" if told else "no number"
+    printed = known[0] if known else "another number" if told else "no number"
     if not isinstance(frames, (list, tuple, np.ndarray)):
         return {"returned": describe_kind(frames)}
     shown = [to_number(np.asarray(frame).ravel()[0]) for frame in frames]
     length = len(env.actions)
     return {
-        "forms of the frames": sorted({str(list(np.shape(frame))) for frame in frames}),
+        "shapes of the frames": sorted({str(list(np.shape(frame))) for frame in frames}),
         # A picture of the end may follow.
-        "steps before each frame": shown[:length] if shown[length:] == [float(length)] else shown,
-        "is_test when an action is selected": sorted({one[0] for one in asked}),
-        "states in which actions are selected": [one[1] for one in asked],
-        "actions that the environment is given": [float(np.ravel(action)[0]) for action in env.actions],
-        "episodes that were begun": len(env.resets),
-        "what is printed": printed,
+        "steps of the environment before each frame": shown[:length] if shown[length:] == [float(length)] else shown,
+        "is_test when select_action is called": sorted({one[0] for one in asked}),
+        "states passed to select_action": [one[1] for one in asked],
+        "actions that the environment receives": [float(np.ravel(action)[0]) for action in env.actions],
+        "number of resets of the environment": len(env.resets),
+        "printed number": printed,
     }
 
 
@@ -1679,19 +1692,21 @@ def units(
     changed = []
     if actions is not None:
         given = np.array(actions)
-        facts["in the environment's units"], facts["form of action"] = converted(wrapped.action, given)
+        facts["results of action"], facts["form of the result of action"] = converted(wrapped.action, given)
         if not np.array_equal(given, actions):
             changed.append("action")
-        facts["what the environment is told"] = []
+        facts["actions that step passes to the environment"] = []
         for action in np.array(actions):
             wrapped.step(action)
-            facts["what the environment is told"].append(env.heard)
+            facts["actions that step passes to the environment"].append(env.heard)
     if own is not None:
         back = np.array(own)
-        facts["in units of [-1, 1]"], facts["form of reverse_action"] = converted(wrapped.reverse_action, back)
+        facts["results of reverse_action"], facts["form of the result of reverse_action"] = converted(
+            wrapped.reverse_action, back
+        )
         if not np.array_equal(back, own):
             changed.append("reverse_action")
-    return facts | {"methods that changed what they were given": changed}
+    return facts | {"methods that modify their argument": changed}
 
 
 # One update with everything
@@ -1740,7 +1755,7 @@ def unusable(name: str, result: Any, given: tuple, batch_size: int) -> str | Non
         if result is None or np.size(to_plain(result)) != Meadow.ACT:
             return f"returned {describe_kind(result)} of shape {list(np.shape(to_plain(result)))}, expected [{Meadow.ACT}]"
         if not np.isfinite(np.asarray(to_plain(result), np.float64)).all():
-            return "returned numbers that are not finite"
+            return "returned NaN or infinity"
     if name == "ReplayBuffer.sample_batch":
         if not isinstance(result, dict) or not set(result) >= set(NAMES):
             return f"returned {describe_kind(result)}, expected a dictionary with {', '.join(NAMES)}"
@@ -1754,7 +1769,7 @@ def unusable(name: str, result: Any, given: tuple, batch_size: int) -> str | Non
             return f"returned {describe_kind(result)}{shape} for {rows} rows, expected a tensor of {many} numbers"
     many = {"DDPGAgent.step": 3, "DDPGAgent.update_model": 2}.get(name, 0)
     if many and not (isinstance(result, (tuple, list)) and len(result) == many):
-        return f"returned {describe_kind(result)}, expected {many} things"
+        return f"returned {describe_kind(result)}, expected {many} values"
     return None
 
 
@@ -1808,9 +1823,9 @@ def named_pieces(submitted, batch_size: int) -> Iterator[None]:
                 running.pop()
             every = (*given, *options.values())
             if why := unusable(name, result, every, batch_size):
-                raise BrokenPieceError(f"in your {name}: it {why}")
+                raise BrokenPieceError(f"your {name} {why}")
             if why := odd(name, result, every, batch_size):
-                strange.append(f"in your {name}: it {why}.")
+                strange.append(f"your {name} {why}.")
             return result
 
         return named
@@ -1843,9 +1858,9 @@ def one_update(submitted, frames: int) -> dict:
     np.random.seed(7)
     try:
         with named_pieces(submitted, frames):
-            return {"what broke": "nothing"} | whole_update(submitted, frames)
+            return {"error": "none"} | whole_update(submitted, frames)
     except BrokenPieceError as error:
-        return {"what broke": str(error)}
+        return {"error": str(error)}
 
 
 def whole_update(submitted, frames: int) -> dict:
@@ -1879,23 +1894,28 @@ def whole_update(submitted, frames: int) -> dict:
         agent.train(frames, plotting_interval=1000)
     now = weights()
     facts: dict[str, Any] = {
-        "transitions that are stored": len(agent.memory),
+        "number of stored transitions": len(agent.memory),
         "updates": len(between),
-        "networks that changed before the first update": between[0] if between else [],
-        "parameters that moved": {name: how_many([*map(changed, first[name], now[name])]) for name in names[:2]},
-        "how far the targets went": {
-            f"{name}_target": followed_by(first[f"{name}_target"], now[f"{name}_target"], now[name]) for name in names[:2]
+        "networks that change before the first update": between[0] if between else [],
+        "changes of the networks": {
+            f"changed parameters of {name}": how_many([*map(changed, first[name], now[name])]) for name in names[:2]
+        },
+        "moves of the target networks": {
+            f"move of {name}_target": followed_by(first[f"{name}_target"], now[f"{name}_target"], now[name])
+            for name in names[:2]
         },
     }
     with torch.no_grad():
         states = float32(np.array(env.seen))
         values = [float(agent.critic(states, actor(states)).mean()) for actor in (old_actor, agent.actor)]
-    facts["by the critic, the actor's actions are"] = "better" if values[1] > values[0] else "not better"
+    facts["critic's value of the actor's actions after the update"] = "higher" if values[1] > values[0] else "not higher"
     agent.update_model()
-    facts["both losses are numbers"] = all(isinstance(loss, float) and np.isfinite(loss) for pair in losses for loss in pair)
-    facts["the critic's loss of the same batch is"] = "not lower"
-    if facts["both losses are numbers"] and len(losses) > 1 and losses[-1][1] < losses[0][1]:
-        facts["the critic's loss of the same batch is"] = "lower"
+    facts["both losses are finite numbers"] = all(
+        isinstance(loss, float) and np.isfinite(loss) for pair in losses for loss in pair
+    )
+    facts["critic loss on the same batch after the update"] = "not lower"
+    if facts["both losses are finite numbers"] and len(losses) > 1 and losses[-1][1] < losses[0][1]:
+        facts["critic loss on the same batch after the update"] = "lower"
     return facts
 
 
@@ -1908,8 +1928,12 @@ def followed_by(first: list[np.ndarray], now: list[np.ndarray], toward: list[np.
     """Return whether all parameters of a target went the share TAU of the way to their network."""
     walked, way = (np.concatenate([(to - at).ravel() for to, at in zip(one, first, strict=True)]) for one in (now, toward))
     if not walked.any():
-        return "not at all"
-    return "τ of the way to its network" if np.allclose(walked, TAU * way, rtol=0.02, atol=1e-6) else "elsewhere"
+        return "none"
+    return (
+        "τ times the distance to its network"
+        if np.allclose(walked, TAU * way, rtol=0.02, atol=1e-6)
+        else "another distance or direction"
+    )
 
 
 # Learning

@@ -52,7 +52,7 @@ def test_other_noise(student):
     """With μ = -2, mean, variance, correlation and start are right; with θ = 1, samples are independent."""
 
     def view(facts):
-        beside = only("state after reset", "state is the latest sample", "two episodes have the same noise")
+        beside = only("state after a reset", "state is the latest sample", "two episodes have the same noise")
         return ornstein_uhlenbeck()(facts) | beside(facts)
 
     student.expect("noise_around_minus_two", view)
@@ -92,12 +92,12 @@ def test_other_weights_of_critic(student):
 @points(1, question="DDPGAgent.networks")
 def test_other_sizes_and_options(student):
     """The agent uses the sizes and options that it is given."""
-    names = [f"{name} and {name}_target: inputs and outputs" for name in ("actor", "critic")]
+    names = [f"input and output sizes of {name} and {name}_target" for name in ("actor", "critic")]
     given = (
         "gamma, tau, batch_size, initial_random_steps",
-        "noise is made with θ and σ",
-        "memory is made with",
-        "memory is made for such actions",
+        "θ and σ of the noise",
+        "obs_dim, size and batch_size of memory",
+        "memory has the act_dim of the environment",
     )
     student.expect("agent_of_four_actions", only(*names, *given))
 
@@ -110,10 +110,10 @@ def test_targets_and_optimizers(student):
         for one in ("actor", "critic")
         for name in (
             f"{one}_target is equal to {one}",
-            f"{one}_target has parameters of its own",
-            f"{one}_optimizer moves",
-            f"{one}_optimizer moves all of it",
-            f"{one}_optimizer's learning rate",
+            f"{one}_target has its own parameters",
+            f"networks that {one}_optimizer updates",
+            f"{one}_optimizer updates all parameters of {one}",
+            f"learning rate of {one}_optimizer",
         )
     ]
     student.expect("agent_of_four_actions", only(*names), atol=1e-7)
@@ -177,7 +177,7 @@ def test_large_errors(student):
 @points(1, question="DDPGAgent.update_model.actor")
 def test_actor_of_two_transitions(student):
     """For a batch of two, the actor's loss uses the updated critic, and both losses are returned."""
-    names = ("steps of actor_optimizer", "gradient of the actor in step 1", "actor losses returned", "critic losses returned")
+    names = ("steps of actor_optimizer", "gradient of the actor in step 1", "returned actor losses", "returned critic losses")
     student.expect("actor_of_two_transitions", only(*names))
     student.expect("actor_after_the_critic", only(*names))
 
@@ -191,9 +191,9 @@ def test_actor_many_times(student):
         only(
             "steps of actor_optimizer",
             *names,
-            "the critic steps again",
-            "steps of the actor before each update of the targets",
-            "targets go by that alone",
+            "critic_optimizer also steps in the actor's update",
+            "steps of actor_optimizer before each target update",
+            "only the soft update changes the targets",
         ),
     )
 
@@ -216,26 +216,30 @@ def test_targets_follow_by_default(student):
 @points(1, question="DDPGAgent.train")
 def test_waits_for_a_batch(student):
     """Updates begin when the buffer holds a batch."""
-    names = ("updates, by the steps before", "steps of the environment before each reset", "plots")
-    student.expect("training_that_waits_for_a_batch", only(*names, "states in which actions are selected"))
+    names = (
+        "steps of the environment before each update",
+        "steps of the environment before each reset",
+        "arguments of each call of _plot",
+    )
+    student.expect("training_that_waits_for_a_batch", only(*names, "states passed to select_action"))
 
 
 @points(1, question="DDPGAgent.train")
 def test_long_training(student):
     """A training run of thirteen episodes and part of another is right, with a plot every 200 steps."""
     names = (
-        "updates, by the steps before",
-        "plots",
-        "states in which actions are selected",
-        "total_step when an action is selected",
-        "is_test when an action is selected",
+        "steps of the environment before each update",
+        "arguments of each call of _plot",
+        "states passed to select_action",
+        "total_step when select_action is called",
+        "is_test when select_action is called",
         "steps of the environment before each reset",
         "the noise is reset between two episodes",
-        "the noise is reset within an episode",
-        "resets between episodes are given a seed",
+        "steps before each reset of the noise within an episode",
+        "later resets of the environment get a seed",
     )
     student.expect("training_for_long", only(*names))
-    student.expect("training_for_long", only("steps of a second training, for one frame"))
+    student.expect("training_for_long", only("steps of the environment in a second call, train(1)"))
 
 
 @points(1, question="DDPGAgent.test")

@@ -66,21 +66,21 @@ def path_of_noise(rng: np.random.Generator, theta: float, sigma: float, samples:
     first = starts[:, 0]
     return {
         "parameters": {"theta": theta, "sigma": sigma},
-        "path": {
-            "samples": samples,
+        "statistics of many successive samples": {
+            "number of samples": samples,
             "mean": x.mean(axis=0),
             "variance": variance,
-            "correlation with the sample before": (around[1:] * around[:-1]).mean(axis=0) / variance,
-            "correlation with the one before that": (around[2:] * around[:-2]).mean(axis=0) / variance,
-            "largest correlation of the changes of two dimensions": abs(np.corrcoef(np.diff(x, axis=0).T)[0, 1]),
+            "correlation with the previous sample": (around[1:] * around[:-1]).mean(axis=0) / variance,
+            "correlation with the sample two steps earlier": (around[2:] * around[:-2]).mean(axis=0) / variance,
+            "largest correlation between the changes in two dimensions": abs(np.corrcoef(np.diff(x, axis=0).T)[0, 1]),
         },
-        "after a reset": {
-            "paths": len(starts),
+        "statistics after a reset": {
+            "number of resets": len(starts),
             "mean of the first sample": first.mean(axis=0),
             "variance of the first sample": first.var(axis=0),
-            "share of the first samples within one deviation": (np.abs(first - first.mean(axis=0)) < first.std(axis=0)).mean(
-                axis=0
-            ),
+            "share of first samples within one standard deviation": (
+                np.abs(first - first.mean(axis=0)) < first.std(axis=0)
+            ).mean(axis=0),
             "variance of the second sample": starts[:, 1].var(axis=0),
         },
     }
@@ -98,9 +98,9 @@ def test_standard_errors_of_noise(theta: float, sigma: float) -> None:
     errors = {
         "mean": (0.0, sigma / theta / 8000**0.5),
         "variance": (sigma**2 / spread, sigma**2 / spread * (2 * (2 - spread) / spread / 8000) ** 0.5),
-        "correlation with the sample before": (1 - theta, (spread / 8000) ** 0.5),
+        "correlation with the previous sample": (1 - theta, (spread / 8000) ** 0.5),
     }
     for name, (expected, error) in errors.items():
-        found = np.array([facts["path"][name] for facts in runs]) - expected
+        found = np.array([facts["statistics of many successive samples"][name] for facts in runs]) - expected
         assert 0.75 < found.std() / error < 1.3, name
         assert within_errors(found + expected, expected, error)

@@ -10,20 +10,26 @@ from grader.judge.views import View, only, within_errors
 
 LAYERS = (
     "there are at least three linear layers",
-    "each is used once",
+    "each linear layer is used once",
     "hidden layers without a bias",
-    "into the first layer goes",
+    "input of the first layer",
     "units of the hidden layers",
-    "between the layers is",
-    "after the last layer comes",
+    "activation between the layers",
+    "activation after the last layer",
     "parameters without a gradient",
 )
 LEARNED = -0.4  # the best possible is about -0.01; standing still gives -1.3, and the actor begins at -7.5
 
 
 # Of a batch: what it is, and what is in it.
-FORM_OF_A_BATCH = ("kinds", "shapes", "precision", "numbers of an action", "update_model is made for this form")
-ROWS_OF_A_BATCH = ("what does not belong to the obs beside it", "update_model is made for these ends")
+FORM_OF_A_BATCH = (
+    "types of the values of a batch",
+    "shapes of the arrays of a batch",
+    "dtypes of the arrays of a batch",
+    "values per row of acts",
+    "update_model works with batches of this form",
+)
+ROWS_OF_A_BATCH = ("arrays whose rows do not match those of obs", "update_model works with this meaning of done")
 
 
 def arrays_after(*counts: int) -> View:
@@ -35,7 +41,7 @@ def arrays_after(*counts: int) -> View:
 
 def stored(facts: dict[str, Any]) -> dict[str, Any]:
     """Return what a buffer holds, whatever the form of its arrays."""
-    return {name: value for name, value in facts.items() if name != "form of the arrays"}
+    return {name: value for name, value in facts.items() if name != "dtypes and shapes of the arrays"}
 
 
 def taken(facts: dict[str, Any]) -> dict[str, Any]:
@@ -50,17 +56,17 @@ def soft_update(facts: dict[str, Any]) -> dict[str, Any]:
 
 def one_episode(facts: dict[str, Any]) -> dict[str, Any]:
     """Return what happened in a test, and which frames were kept; not their form."""
-    return {name: value for name, value in facts.items() if name != "forms of the frames"}
+    return {name: value for name, value in facts.items() if name != "shapes of the frames"}
 
 
 def converted(facts: dict[str, Any]) -> dict[str, Any]:
     """Return actions in other units, whatever their form."""
-    return {name: value for name, value in facts.items() if "form" not in name and "changed" not in name}
+    return {name: value for name, value in facts.items() if "form" not in name and "modify" not in name}
 
 
 def without_column(expected: dict[str, Any]) -> dict[str, Any]:
     """Return the form of a critic whose values are `[B]`: an agent that knows can use it as well."""
-    return expected | {name: expected[name][:1] for name in ("shape", "shape for a batch of one")}
+    return expected | {name: expected[name][:1] for name in ("output shape for a batch", "output shape for a batch of one")}
 
 
 def ornstein_uhlenbeck(*names: str) -> View:
@@ -74,36 +80,38 @@ def ornstein_uhlenbeck(*names: str) -> View:
     """
 
     def view(facts: dict[str, Any]) -> dict[str, Any]:
-        if "path" not in facts:
+        if "statistics of many successive samples" not in facts:
             return only("returned")(facts)
         given = {"mu": 0.0, "theta": 0.15, "sigma": 0.2} | facts["parameters"]
         mu, rho, sigma = given["mu"], 1 - given["theta"], given["sigma"]
-        path, starts = facts["path"], facts["after a reset"]
-        n, m = path["samples"], starts["paths"]
+        path, starts = facts["statistics of many successive samples"], facts["statistics after a reset"]
+        n, m = path["number of samples"], starts["number of resets"]
         spread = 1 - rho**2
         seen = {
-            "the mean is μ": within_errors(path["mean"], mu, sigma / (1 - rho) / n**0.5),
-            "the variance is σ²/(θ(2 - θ))": within_errors(
+            "the long-run mean is μ": within_errors(path["mean"], mu, sigma / (1 - rho) / n**0.5),
+            "the long-run variance is σ²/(θ(2 - θ))": within_errors(
                 path["variance"], sigma**2 / spread, sigma**2 / spread * (2 * (1 + rho**2) / spread / n) ** 0.5
             ),
-            "successive samples have the correlation 1 - θ": within_errors(
-                path["correlation with the sample before"], rho, (spread / n) ** 0.5
+            "successive samples have correlation 1 - θ": within_errors(
+                path["correlation with the previous sample"], rho, (spread / n) ** 0.5
             )
             and within_errors(
-                path["correlation with the one before that"],
+                path["correlation with the sample two steps earlier"],
                 rho**2,
                 (((1 + rho**2) * (1 - rho**4) / spread - 4 * rho**4) / n) ** 0.5,
             ),
             # Of changes, because these hardly depend on those before: at most 1.6 times the squared error of white noise.
             "the dimensions are independent": within_errors(
-                path["largest correlation of the changes of two dimensions"], 0.0, (1.6 / n) ** 0.5
+                path["largest correlation between the changes in two dimensions"], 0.0, (1.6 / n) ** 0.5
             ),
-            "after a reset the first sample is around μ": within_errors(starts["mean of the first sample"], mu, sigma / m**0.5),
-            "its variance is σ²": within_errors(starts["variance of the first sample"], sigma**2, sigma**2 * (2 / m) ** 0.5),
-            "it is distributed normally": within_errors(
-                starts["share of the first samples within one deviation"], 0.6827, (0.683 * 0.317 / m) ** 0.5
+            "the first sample after a reset has mean μ": within_errors(starts["mean of the first sample"], mu, sigma / m**0.5),
+            "the first sample after a reset has variance σ²": within_errors(
+                starts["variance of the first sample"], sigma**2, sigma**2 * (2 / m) ** 0.5
             ),
-            "the next one's variance is σ²(1 + (1 - θ)²)": within_errors(
+            "the first sample after a reset is normally distributed": within_errors(
+                starts["share of first samples within one standard deviation"], 0.6827, (0.683 * 0.317 / m) ** 0.5
+            ),
+            "the second sample's variance is σ²(1 + (1 - θ)²)": within_errors(
                 starts["variance of the second sample"],
                 sigma**2 * (1 + rho**2),
                 sigma**2 * (1 + rho**2) * (2 / m) ** 0.5,
@@ -121,17 +129,19 @@ def uniform_last_layer(facts: dict[str, Any]) -> dict[str, Any]:
     seen: dict[str, Any] = {}
     for name in ("weights", "biases"):
         drawn = facts[f"{name} of the last layer / init_w"]
-        root = drawn["numbers"] ** 0.5
+        root = drawn["count"] ** 0.5
         seen |= {
-            f"{name} of the last layer are within init_w": drawn["largest"] <= 1.0001,
-            f"{name} of the last layer are around 0": within_errors(drawn["mean"], 0.0, 0.578 / root),
-            f"{name} of the last layer are uniform": within_errors(drawn["mean size"], 0.5, 0.289 / root)
+            f"{name} of the last layer are in [-init_w, init_w]": drawn["largest absolute value"] <= 1.0001,
+            f"{name} of the last layer have mean 0": within_errors(drawn["mean"], 0.0, 0.578 / root),
+            f"{name} of the last layer are uniformly distributed": within_errors(
+                drawn["mean absolute value"], 0.5, 0.289 / root
+            )
             and within_errors(drawn["mean square"], 1 / 3, 0.299 / root),
-            f"{name} of the last layer are drawn anew": facts[f"{name} of the last layer are drawn anew"],
+            f"{name} of the last layer differ between networks": facts[f"{name} of the last layer differ between networks"],
         }
-    hidden = facts["mean size of hidden weights, times the root of what comes in"]
+    hidden = facts["mean absolute hidden weight, times √(number of inputs)"]
     # 0.5 as torch draws them, 1.1 where variances are kept from layer to layer.
-    return seen | {"hidden weights are of the usual size": hidden[0] > 0.1 and hidden[1] < 3}
+    return seen | {"hidden weights have a usual scale": hidden[0] > 0.1 and hidden[1] < 3}
 
 
 def uniform_actions(facts: dict[str, Any]) -> dict[str, Any]:
@@ -140,32 +150,33 @@ def uniform_actions(facts: dict[str, Any]) -> dict[str, Any]:
         return facts
     # Of 2000: standard errors 0.013, 0.007, 0.011 and 0.022; what the noise does is allowed for besides.
     return only("transition is [state, action]")(facts) | {
-        "the mean is 0": within_errors(facts["mean of each dimension"], 0.0, 0.016),
-        "all sizes are as frequent": within_errors(facts["variance of each dimension"], 1 / 3, 0.009)
-        and within_errors(facts["share within ±½, by dimension"], 0.5, 0.014),
-        "none is beyond [-1, 1]": facts["largest size"] <= 1.0001,
-        "they reach the ends": facts["largest size"] > 0.99,
-        "few are exactly -1 or 1": facts["share at exactly -1 or 1"] < 0.1,
-        "the dimensions are independent": within_errors(facts["largest correlation of two dimensions"], 0.0, 0.025),
+        "the mean of random actions is 0": within_errors(facts["mean of each dimension"], 0.0, 0.016),
+        "all values in [-1, 1] are equally frequent": within_errors(facts["variance of each dimension"], 1 / 3, 0.009)
+        and within_errors(facts["share within ±½ in each dimension"], 0.5, 0.014),
+        "all actions are in [-1, 1]": facts["largest absolute value"] <= 1.0001,
+        "random actions come close to -1 or 1": facts["largest absolute value"] > 0.99,
+        "few actions are exactly -1 or 1": facts["share of values that are exactly -1 or 1"] < 0.1,
+        "the dimensions are independent": within_errors(facts["largest correlation between two dimensions"], 0.0, 0.025),
     }
 
 
 def drawn_evenly(facts: dict[str, Any]) -> dict[str, Any]:
     """Return whether rows of a buffer are drawn at random: each as often, and not only neighbors together."""
-    if "how often each row came" not in facts:
+    if "how often each row is sampled" not in facts:
         return facts
-    came = np.asarray(facts["how often each row came"], np.float64)
+    came = np.asarray(facts["how often each row is sampled"], np.float64)
     rows, size = came.size, came.sum() / facts["batches"]
     share = size / rows
     # Of how many rows two batches in a row share: hypergeometric. Of neighbors, drawn at random, there are a few percent.
     spread = (size * share * (1 - share) * (rows - size) / max(rows - 1, 1) / facts["batches"]) ** 0.5
     return {
-        "each row comes as often as any other": within_errors(
+        "all rows are sampled equally often": within_errors(
             came, came.mean(), (facts["batches"] * max(share * (1 - share), 0)) ** 0.5
         ),
-        "a batch is more than neighboring rows": share > 0.999 or facts["share of the batches that are neighboring rows"] < 0.3,
-        "batches differ": share > 0.999 or not facts["two batches are the same"],
+        "a batch contains rows that are not neighbors": share > 0.999
+        or facts["share of batches that are neighboring rows"] < 0.3,
+        "two batches have different rows": share > 0.999 or not facts["two batches are the same"],
         # Different rows are counted: batches with rows that come twice have fewer of them.
-        "a batch does not depend on the one before": facts["a batch has a row twice"]
-        or within_errors(facts["rows that were in the batch before as well, on average"], size * share, spread + 1e-9),
+        "a batch does not depend on the previous batch": facts["a batch has a row twice"]
+        or within_errors(facts["mean number of rows shared with the previous batch"], size * share, spread + 1e-9),
     }

@@ -20,10 +20,10 @@ from views import (
 )
 
 # Statistics of random numbers that a failed check also shows.
-MEASURED = ("path", "after a reset")
+MEASURED = ("statistics of many successive samples", "statistics after a reset")
 DRAWN = ("weights of the last layer / init_w", "biases of the last layer / init_w")
 NETWORKS = ("actor", "critic")
-RANDOM = ("mean of each dimension", "variance of each dimension", "share at exactly -1 or 1")
+RANDOM = ("mean of each dimension", "variance of each dimension", "share of values that are exactly -1 or 1")
 
 # The replay buffer
 
@@ -52,8 +52,8 @@ def test_goes_around(student):
 @points(1, question="ReplayBuffer.store")
 def test_form_of_the_arrays(student):
     """The arrays are float32 with a row per transition; `rews_buf` and `done_buf` are `[size]`."""
-    student.expect("buffer_of_two_actions", only("form of the arrays"))
-    student.expect("buffer_half_full", only("form of the arrays"))
+    student.expect("buffer_of_two_actions", only("dtypes and shapes of the arrays"))
+    student.expect("buffer_half_full", only("dtypes and shapes of the arrays"))
 
 
 @points(1, question="ReplayBuffer.sample_batch")
@@ -67,10 +67,10 @@ def test_every_row_may_come(student):
     """All stored rows are sampled with equal probability, unfilled rows are never sampled, and a batch is a copy."""
 
     def view(facts):
-        names = ("a batch has rows that were never filled, or have changed", "a batch is changed by the next one")
+        names = ("a batch has unfilled or modified rows", "a later sample_batch modifies a batch")
         return drawn_evenly(facts) | only(*names)(facts)
 
-    student.expect("batches_of_a_half_full_buffer", view, also_show=("how often each row came",))
+    student.expect("batches_of_a_half_full_buffer", view, also_show=("how often each row is sampled",))
 
 
 @points(1, question="ReplayBuffer.sample_batch")
@@ -99,24 +99,22 @@ def test_form_of_a_batch(student):
 @points(1, question="OUNoise")
 def test_noise_around_its_mean(student):
     """In the long run, the mean of the noise is μ."""
-    student.expect("noise_by_default", ornstein_uhlenbeck("the mean is μ"), also_show=MEASURED)
-    student.expect("noise_around_one_half", ornstein_uhlenbeck("the mean is μ"), also_show=MEASURED)
+    student.expect("noise_by_default", ornstein_uhlenbeck("the long-run mean is μ"), also_show=MEASURED)
+    student.expect("noise_around_one_half", ornstein_uhlenbeck("the long-run mean is μ"), also_show=MEASURED)
 
 
 @points(1, question="OUNoise")
 def test_noise_has_its_size(student):
     """In the long run, the variance of the noise is σ²/(θ(2 - θ))."""
-    student.expect("noise_by_default", ornstein_uhlenbeck("the variance is σ²/(θ(2 - θ))"), also_show=MEASURED)
-    student.expect("noise_around_one_half", ornstein_uhlenbeck("the variance is σ²/(θ(2 - θ))"), also_show=MEASURED)
+    student.expect("noise_by_default", ornstein_uhlenbeck("the long-run variance is σ²/(θ(2 - θ))"), also_show=MEASURED)
+    student.expect("noise_around_one_half", ornstein_uhlenbeck("the long-run variance is σ²/(θ(2 - θ))"), also_show=MEASURED)
 
 
 @points(1, question="OUNoise")
 def test_noise_remembers(student):
     """Successive samples have the correlation 1 - θ."""
-    student.expect("noise_by_default", ornstein_uhlenbeck("successive samples have the correlation 1 - θ"), also_show=MEASURED)
-    student.expect(
-        "noise_around_one_half", ornstein_uhlenbeck("successive samples have the correlation 1 - θ"), also_show=MEASURED
-    )
+    student.expect("noise_by_default", ornstein_uhlenbeck("successive samples have correlation 1 - θ"), also_show=MEASURED)
+    student.expect("noise_around_one_half", ornstein_uhlenbeck("successive samples have correlation 1 - θ"), also_show=MEASURED)
 
 
 @points(1, question="OUNoise")
@@ -129,20 +127,20 @@ def test_noise_of_each_dimension(student):
 def test_noise_begins_anew(student):
     """After a reset, the state is μ; the first sample is normal with mean μ and variance σ², and not always the same."""
     names = (
-        "after a reset the first sample is around μ",
-        "its variance is σ²",
-        "it is distributed normally",
-        "the next one's variance is σ²(1 + (1 - θ)²)",
+        "the first sample after a reset has mean μ",
+        "the first sample after a reset has variance σ²",
+        "the first sample after a reset is normally distributed",
+        "the second sample's variance is σ²(1 + (1 - θ)²)",
     )
     student.expect("noise_around_one_half", ornstein_uhlenbeck(*names), also_show=MEASURED)
-    student.expect("noise_around_one_half", only("state after reset", "two episodes have the same noise"))
+    student.expect("noise_around_one_half", only("state after a reset", "two episodes have the same noise"))
 
 
 @points(1, question="OUNoise")
 def test_form_of_noise(student):
     """A sample is a float array `[A]`, even with one dimension, and it is the new `state`."""
     for case in ("noise_around_one_half", "noise_of_one_dimension"):
-        student.expect(case, only("form of a sample", "form of the state", "state is the latest sample"))
+        student.expect(case, only("form of a sample", "shape of the state", "state is the latest sample"))
 
 
 # The networks
@@ -157,7 +155,13 @@ def test_actor_layers(student):
 @points(1, question="Actor")
 def test_shape_of_actions(student):
     """Actions are float32 `[B, A]`, or `[A]` for a single state; the state is not modified."""
-    names = ("shape", "shape for a single state", "shape for a batch of one", "precision", "changed by the call")
+    names = (
+        "output shape for a batch",
+        "output shape for a single state",
+        "output shape for a batch of one",
+        "dtype of the output",
+        "arguments that forward modifies",
+    )
     for case in ("actor_of_two_actions", "actor_of_one_action"):
         student.expect(case, only(*names))
 
@@ -178,13 +182,18 @@ def test_critic_layers(student):
 @points(1, question="Critic")
 def test_state_and_action(student):
     """The first layer gets state and action side by side, and the action gets a gradient."""
-    student.expect("critic_of_two_actions", only("into the first layer goes", "the action gets a gradient"))
+    student.expect("critic_of_two_actions", only("input of the first layer", "the action gets a gradient"))
 
 
 @points(1, question="Critic")
 def test_shape_of_values(student):
     """Values are float32 `[B, 1]`, even for a batch of one; state and action are not modified."""
-    names = ("shape", "shape for a batch of one", "precision", "state and action stay as they are")
+    names = (
+        "output shape for a batch",
+        "output shape for a batch of one",
+        "dtype of the output",
+        "forward leaves state and action unchanged",
+    )
     student.expect("critic_of_two_actions", only(*names), also=without_column)
 
 
@@ -201,9 +210,9 @@ def test_small_first_values(student):
 @points(1, question="DDPGAgent.networks")
 def test_sizes(student):
     """Networks and target networks fit the environment: the critic takes state and action."""
-    names = [f"{name} and {name}_target: inputs and outputs" for name in ("actor", "critic")]
-    given = ("gamma, tau, batch_size, initial_random_steps", "total_step and is_test at first", "noise is made with θ and σ")
-    student.expect("agent_by_default", only(*names, *given, "memory is made with"))
+    names = [f"input and output sizes of {name} and {name}_target" for name in ("actor", "critic")]
+    given = ("gamma, tau, batch_size, initial_random_steps", "initial total_step and is_test", "θ and σ of the noise")
+    student.expect("agent_by_default", only(*names, *given, "obs_dim, size and batch_size of memory"))
 
 
 @points(1, question="DDPGAgent.networks")
@@ -212,7 +221,7 @@ def test_targets_are_equal_at_first(student):
     names = [
         name
         for one in ("actor", "critic")
-        for name in (f"{one}_target is equal to {one}", f"{one}_target has parameters of its own")
+        for name in (f"{one}_target is equal to {one}", f"{one}_target has its own parameters")
     ]
     student.expect("agent_by_default", only(*names))
 
@@ -221,9 +230,15 @@ def test_targets_are_equal_at_first(student):
 def test_optimizers(student):
     """One Adam updates the actor with rate 3e-4, another Adam updates the critic with 1e-3; neither updates a target."""
     names = [
-        f"{one}_optimizer{what}"
+        name
         for one in ("actor", "critic")
-        for what in (" moves", " moves all of it", " is", "'s learning rate", "'s options that are not Adam's defaults")
+        for name in (
+            f"networks that {one}_optimizer updates",
+            f"{one}_optimizer updates all parameters of {one}",
+            f"class of {one}_optimizer",
+            f"learning rate of {one}_optimizer",
+            f"options of {one}_optimizer that differ from the defaults",
+        )
     ]
     student.expect("agent_by_default", only(*names), atol=1e-7)
 
@@ -231,14 +246,19 @@ def test_optimizers(student):
 @points(1, question="DDPGAgent.networks")
 def test_form_of_networks(student):
     """All four networks are float32, and all parameters of actor and critic require a gradient."""
-    names = [f"precision of {one} and {one}_target" for one in ("actor", "critic")]
-    student.expect("agent_by_default", only(*names, "actor can learn", "critic can learn"))
+    names = [f"dtypes of {one} and {one}_target" for one in ("actor", "critic")]
+    student.expect(
+        "agent_by_default", only(*names, *(f"all parameters of {one} have requires_grad=True" for one in ("actor", "critic")))
+    )
 
 
 @points(2, question="DDPGAgent.select_action")
 def test_action_and_noise(student):
     """After the random steps, the agent adds noise to the actor's action and clips the sum to [-1, 1]."""
-    student.expect("actions_with_noise", only("actions", "the noise is reset", "the state of the noise is overwritten"))
+    student.expect(
+        "actions_with_noise",
+        only("actions", "select_action resets the noise", "select_action overwrites the state of the noise"),
+    )
     student.expect("first_actions_with_noise", only("actions"))
 
 
@@ -271,31 +291,31 @@ def test_form_of_an_action(student):
 @points(1, question="DDPGAgent.step")
 def test_step_returns(student):
     """`step` returns the next state, the reward, and whether the episode was terminated or truncated."""
-    names = [f"{name} that were returned" for name in ("next states", "rewards", "over")]
+    names = [f"returned {name}" for name in ("next states", "rewards", "episode-over flags")]
     for case in ("steps_in_training", "steps_to_both_ends_at_once"):
-        student.expect(case, only(*names, "actions that the environment was given"))
+        student.expect(case, only(*names, "actions that the environment receives"))
 
 
 @points(1, question="DDPGAgent.step")
 def test_step_stores(student):
     """In training, `step` stores the transition; `done` means terminated, even if the step is also truncated."""
-    names = [f"{name} that was stored" for name in ("obs", "next_obs", "acts", "rews", "done")]
+    names = [f"stored {name}" for name in ("obs", "next_obs", "acts", "rews", "done")]
     for case in ("steps_in_training", "steps_to_both_ends_at_once"):
-        student.expect(case, only("transitions that were stored", *names, "steps that it counted"))
+        student.expect(case, only("number of stored transitions", *names, "increase of total_step in step"))
 
 
 @points(1, question="DDPGAgent.step")
 def test_step_of_a_test(student):
     """In a test, `step` stores nothing, but it still returns next state, reward, and whether the episode is over."""
-    names = [f"{name} that were returned" for name in ("next states", "rewards", "over")]
-    student.expect("steps_in_a_test", only("transitions that were stored", *names))
+    names = [f"returned {name}" for name in ("next states", "rewards", "episode-over flags")]
+    student.expect("steps_in_a_test", only("number of stored transitions", *names))
 
 
 @points(1, question="DDPGAgent.step")
 def test_form_of_a_step(student):
     """The next state is the environment's array, the reward is one number, and the third value is True or False."""
     for case in ("steps_in_training", "steps_in_a_test"):
-        student.expect(case, only("form of the next states", "form of the rewards", "form of the over"))
+        student.expect(case, only("form of the next states", "form of the rewards", "form of the episode-over flags"))
 
 
 # The agent: updates
@@ -337,26 +357,33 @@ def test_actor_gradient(student):
 @points(1, question="DDPGAgent.update_model.actor")
 def test_losses(student):
     """`update_model` returns actor loss and critic loss, in this order, as they were minimized."""
-    student.expect("actor_once", only("actor losses returned", "critic losses returned"))
+    student.expect("actor_once", only("returned actor losses", "returned critic losses"))
 
 
 @points(1, question="DDPGAgent.update_model.actor")
 def test_actor_twice(student):
     """The actor's second step uses only the second gradient; the actor's update does not change the critic."""
-    names = ("steps of actor_optimizer", "gradient of the actor in step 2", "the critic steps again", "batches that are drawn")
+    names = (
+        "steps of actor_optimizer",
+        "gradient of the actor in step 2",
+        "critic_optimizer also steps in the actor's update",
+        "number of sampled batches",
+    )
     student.expect("actor_twice", only(*names))
 
 
 @points(1, question="DDPGAgent.update_model.actor")
 def test_actor_climbs_the_new_critic(student):
     """The actor's loss uses the critic that has just been updated."""
-    student.expect("actor_after_its_critic", only("gradient of the actor in step 1", "actor losses returned"))
+    student.expect("actor_after_its_critic", only("gradient of the actor in step 1", "returned actor losses"))
 
 
 @points(1, question="DDPGAgent.update_model.actor")
 def test_targets_are_updated(student):
     """Each update ends with an update of the target networks, after the actor's step."""
-    student.expect("actor_twice", only("steps of the actor before each update of the targets", "targets go by that alone"))
+    student.expect(
+        "actor_twice", only("steps of actor_optimizer before each target update", "only the soft update changes the targets")
+    )
 
 
 @points(1, question="DDPGAgent.update_model.actor")
@@ -375,7 +402,7 @@ def test_targets_follow(student):
 @points(1, question="DDPGAgent._target_soft_update")
 def test_targets_in_place(student):
     """Target networks are updated in place: they and their parameters stay the same objects."""
-    student.expect("targets_follow", only(*(f"{name}_target and its parameters are the same objects" for name in NETWORKS)))
+    student.expect("targets_follow", only(*(f"{name}_target and its parameters stay the same objects" for name in NETWORKS)))
 
 
 # The agent: training and testing
@@ -385,13 +412,13 @@ def test_targets_in_place(student):
 def test_states_in_order(student):
     """Each training numbers its steps from 1; each action is selected in the state that the last step or reset returned."""
     names = (
-        "total_step when an action is selected",
-        "is_test when an action is selected",
-        "states in which actions are selected",
-        "actions that the environment is given",
+        "total_step when select_action is called",
+        "is_test when select_action is called",
+        "states passed to select_action",
+        "actions that the environment receives",
     )
     student.expect("training_of_four_episodes", only(*names))
-    student.expect("training_of_four_episodes", only("steps of a second training, for one frame"))
+    student.expect("training_of_four_episodes", only("steps of the environment in a second call, train(1)"))
 
 
 @points(1, question="DDPGAgent.train")
@@ -400,8 +427,8 @@ def test_episodes_begin_anew(student):
     names = (
         "steps of the environment before each reset",
         "the noise is reset between two episodes",
-        "the noise is reset within an episode",
-        "resets between episodes are given a seed",
+        "steps before each reset of the noise within an episode",
+        "later resets of the environment get a seed",
     )
     student.expect("training_of_four_episodes", only(*names))
 
@@ -409,20 +436,20 @@ def test_episodes_begin_anew(student):
 @points(1, question="DDPGAgent.train")
 def test_one_update_a_step(student):
     """After the random steps, there is one update after each step, once the buffer holds a batch."""
-    student.expect("training_of_four_episodes", only("updates, by the steps before"))
-    student.expect("training_until_there_is_a_batch", only("updates, by the steps before"))
+    student.expect("training_of_four_episodes", only("steps of the environment before each update"))
+    student.expect("training_until_there_is_a_batch", only("steps of the environment before each update"))
 
 
 @points(1, question="DDPGAgent.train")
 def test_plots(student):
     """Every `plotting_interval` steps, `_plot` gets the step, all scores and the losses so far."""
-    student.expect("training_of_four_episodes", only("plots"))
+    student.expect("training_of_four_episodes", only("arguments of each call of _plot"))
 
 
 @points(1, question="DDPGAgent.train")
 def test_form_of_what_is_plotted(student):
     """Each score and loss is a number or a tensor without an axis; `total_step` is a number."""
-    student.expect("training_of_four_episodes", only("forms of what is plotted", "total_step is"))
+    student.expect("training_of_four_episodes", only("forms of the plotted values", "form of total_step"))
 
 
 @points(1, question="DDPGAgent.test")
@@ -434,7 +461,7 @@ def test_an_episode_is_shown(student):
 @points(1, question="DDPGAgent.test")
 def test_form_of_the_frames(student):
     """The list contains one picture `[height, width, 3]` for each frame, as `render` returned it."""
-    student.expect("test_to_a_time_limit", only("forms of the frames"))
+    student.expect("test_to_a_time_limit", only("shapes of the frames"))
 
 
 # Units of actions
@@ -443,25 +470,25 @@ def test_form_of_the_frames(student):
 @points(1, question="ActionNormalizer")
 def test_units_of_a_pendulum(student):
     """`action` maps [-1, 1] to [-2, 2], and `reverse_action` maps [-2, 2] back to [-1, 1]."""
-    student.expect("units_of_a_pendulum", only("in the environment's units", "in units of [-1, 1]"))
+    student.expect("units_of_a_pendulum", only("results of action", "results of reverse_action"))
 
 
 @points(1, question="ActionNormalizer")
 def test_units_of_each_dimension(student):
     """Every dimension has its own range, which need not be centered at 0."""
-    student.expect("units_of_each_dimension", only("in the environment's units", "what the environment is told"))
+    student.expect("units_of_each_dimension", only("results of action", "actions that step passes to the environment"))
 
 
 @points(1, question="ActionNormalizer")
 def test_units_and_back(student):
     """`reverse_action` is the inverse of `action`."""
-    student.expect("units_and_back", only("in units of [-1, 1]"))
+    student.expect("units_and_back", only("results of reverse_action"))
 
 
 @points(1, question="ActionNormalizer")
 def test_form_of_units(student):
     """Both methods return a float array `[A]` and do not modify their argument."""
-    names = ("form of action", "form of reverse_action", "methods that changed what they were given")
+    names = ("form of the result of action", "form of the result of reverse_action", "methods that modify their argument")
     for case in ("units_of_a_pendulum", "units_both_ways", "units_in_double_precision"):
         student.expect(case, only(*names))
 
@@ -472,21 +499,25 @@ def test_form_of_units(student):
 @points(3, question="one_update")
 def test_one_update_runs(student):
     """Your agent takes 32 steps in a tiny environment, stores them, and makes one update."""
-    names = ("what broke", "transitions that are stored", "updates", "both losses are numbers")
+    names = ("error", "number of stored transitions", "updates", "both losses are finite numbers")
     student.expect("one_update_of_everything", only(*names))
 
 
 @points(4, question="one_update")
 def test_one_update_moves(student):
     """Only the update changes weights: it changes all weights of actor and critic, and moves the targets by τ."""
-    names = ("what broke", "networks that changed before the first update", "parameters that moved", "how far the targets went")
+    names = ("error", "networks that change before the first update", "changes of the networks", "moves of the target networks")
     student.expect("one_update_of_everything", only(*names))
 
 
 @points(3, question="one_update")
 def test_one_update_improves(student):
     """The update lowers the critic's loss and raises the value that the critic gives the actor's actions."""
-    names = ("what broke", "the critic's loss of the same batch is", "by the critic, the actor's actions are")
+    names = (
+        "error",
+        "critic loss on the same batch after the update",
+        "critic's value of the actor's actions after the update",
+    )
     student.expect("one_update_of_everything", only(*names))
 
 
