@@ -64,8 +64,8 @@ LAYERS = ("conv0", "conv1", "conv2", "hid", "rnn", "logits", "state_value")
 STEEPEST = 5.0  # of an activation function
 PIXELS = (1, 4, 4)
 RETURNED = "new_state, (logits, state_value)"
-RETURNED_H = "the h that was returned"
-NO_GRADIENT = "none: the loss is not connected to it"
+RETURNED_H = "the returned h"
+NO_GRADIENT = "none: no gradient reaches this output of agent"
 
 
 # The network
@@ -107,7 +107,7 @@ class Watch:
         """Return what happens to the output of one layer before it goes into the other."""
         x, y = (values.double().flatten() for values in (self.outputs[one], self.inputs[other]))
         if x.shape != y.shape:
-            return f"{list(self.outputs[one].shape)} came out, {list(self.inputs[other].shape)} went in"
+            return f"{one} returned shape {list(self.outputs[one].shape)}, {other} received {list(self.inputs[other].shape)}"
         order = x.argsort()
         x, y = x[order], y[order]
         if torch.equal(x, y):
@@ -115,7 +115,7 @@ class Watch:
         if leaps(x, y):
             kept = y != 0
             dropped = bool((~kept & (x > x[kept].min())).any()) and not leaps(x[kept], y[kept]) if kept.any() else False
-            return "numbers are left out" if dropped else "something that is not done to each number by itself"
+            return "some numbers are set to 0, as by dropout" if dropped else "a function that is not elementwise"
         line = torch.stack([x, torch.ones_like(x)], dim=1)
         residual = line @ torch.linalg.lstsq(line, y[:, None]).solution - y[:, None]
         return "a linear function" if residual.abs().max() < 1e-5 else "an activation function"
@@ -155,22 +155,24 @@ def network(submitted, n_actions: int, batch: int, seed: int, empty: bool = Fals
     heads = [name for name in LAYERS[5:] if name not in watch.calls and name in reached(agent, state, sum_of(found))]
     calls = [*watch.calls, *heads]
     facts: dict[str, Any] = {
-        "what is returned": RETURNED if is_result(result) else describe_kind(result),
-        "types of h, c, logits and state_value": [str(value.dtype).removeprefix("torch.") for value in flat(result)],
-        "times that each layer is used": {name: calls.count(name) for name in LAYERS},
+        "result of forward": RETURNED if is_result(result) else describe_kind(result),
+        "dtypes of h, c, logits and state_value": [str(value.dtype).removeprefix("torch.") for value in flat(result)],
+        "number of uses of each layer": {f"uses of {name}": calls.count(name) for name in LAYERS},
     }
     facts["shapes of h, c, logits and state_value"] = [list(value.shape) for value in flat(result)]
     if set(calls) != set(LAYERS):
         return facts | repeated(agent, state, observations, found)
     for one, other in itertools.pairwise(LAYERS[:5]):
         facts[f"between {one} and {other}"] = watch.between(one, other)
-    facts["conv0 is given obs_t as it is"] = torch.equal(watch.inputs["conv0"], observations)
+    facts["conv0 receives obs_t unchanged"] = torch.equal(watch.inputs["conv0"], observations)
     facts |= origins(agent, watch.inputs["rnn"], state, (h, c), logits, values)
-    for name, output in (("new h", h), ("new c", c), ("logits", logits), ("state_value", values)):
-        facts[f"a gradient goes from {name} to"] = reached(agent, state, output)
+    for name, output in (("the new h", h), ("the new c", c), ("logits", logits), ("state_value", values)):
+        facts[f"layers and inputs that get a gradient from {name}"] = reached(agent, state, output)
     now = [observations, *state]
-    facts["changed by the call"] = [
-        name for name, one, other in zip(("obs_t", "h", "c"), now, given, strict=True) if not torch.equal(one, other)
+    facts["inputs that forward changed"] = [
+        name
+        for name, one, other in zip(("obs_t", "h of prev_state", "c of prev_state"), now, given, strict=True)
+        if not torch.equal(one, other)
     ]
     # Last, because the layers are watched in these calls, too.
     return facts | repeated(agent, state, observations, found)
@@ -179,24 +181,24 @@ def network(submitted, n_actions: int, batch: int, seed: int, empty: bool = Fals
 def origins(agent: Any, hidden: Tensor, state: tuple[Tensor, Tensor], new: tuple, logits: Tensor, values: Tensor) -> dict:
     """Return what the new memory, the logits and the state values were made of: the first guess that fits."""
     if len(hidden) != len(state[0]):
-        return {"rnn is given": f"{len(hidden)} rows"}
+        return {"input of rnn": f"{len(hidden)} rows"}
     with torch.no_grad():
         h, c = agent.rnn(hidden, state)
         zeros = tuple(torch.zeros_like(value) for value in state)
         memory = {
-            "what rnn makes of its input and prev_state": (h, c),
-            "what rnn makes of its input and an empty memory": agent.rnn(hidden, zeros),
-            "what rnn makes of its input and (c, h) of prev_state": agent.rnn(hidden, state[::-1]),
-            "(c, h) instead of (h, c)": (c, h),
-            "prev_state": state,
-            "h twice": (h, h),
+            "the output of rnn, given prev_state": (h, c),
+            "the output of rnn, given an empty memory": agent.rnn(hidden, zeros),
+            "the output of rnn, given prev_state as (c, h)": agent.rnn(hidden, state[::-1]),
+            "the output of rnn as (c, h)": (c, h),
+            "prev_state, unchanged": state,
+            "(h, h)": (h, h),
         }
         inputs = {
             "the new h": h,
             "the new c": c,
-            "the output of hid": hidden,
-            "the old h": state[0],
-            "relu of the new h": h.relu(),
+            "the input of rnn": hidden,
+            "h of prev_state": state[0],
+            "relu(new h)": h.relu(),
         }
         if new[0].shape == h.shape:
             inputs[RETURNED_H] = new[0]  # of another cell than rnn, which is another question
@@ -205,17 +207,20 @@ def origins(agent: Any, hidden: Tensor, state: tuple[Tensor, Tensor], new: tuple
             made = agent.logits(value)
             # Logits are the same policy whatever is added to all of them.
             heads[name] = made.log_softmax(dim=-1)
-            heads |= {f"softmax, of {name}": made.softmax(-1).log_softmax(-1), f"relu, of {name}": made.relu().log_softmax(-1)}
+            heads |= {
+                f"{name}, with a final softmax": made.softmax(-1).log_softmax(-1),
+                f"{name}, with a final ReLU": made.relu().log_softmax(-1),
+            }
         critics: dict[str, Tensor] = {}
         for name, value in inputs.items():
             made = agent.state_value(value).reshape(-1)
-            critics |= {name: made, f"relu, of {name}": made.relu(), f"tanh, of {name}": made.tanh()}
+            critics |= {name: made, f"{name}, with a final ReLU": made.relu(), f"{name}, with a final tanh": made.tanh()}
         made_of = {
-            "logits are made of": named((logits.log_softmax(dim=-1),), {name: (value,) for name, value in heads.items()}),
-            "state_value is made of": named((values.reshape(-1),), {name: (value,) for name, value in critics.items()}),
+            "logits are computed from": named((logits.log_softmax(dim=-1),), {name: (value,) for name, value in heads.items()}),
+            "state_value is computed from": named((values.reshape(-1),), {name: (value,) for name, value in critics.items()}),
         }
         heads_of = {fact: name.replace(RETURNED_H, "the new h") for fact, name in made_of.items()}
-        return {"the new memory is": named(new, memory)} | heads_of
+        return {"new_state": named(new, memory)} | heads_of
 
 
 def named(found: tuple, guesses: dict[str, tuple]) -> str:
@@ -224,7 +229,7 @@ def named(found: tuple, guesses: dict[str, tuple]) -> str:
         if all(close(one, other) for one, other in zip(found, guess, strict=True)):
             return name
     # With a number of it, because things that are nothing known are not the same thing.
-    return f"something else, such as {found[0].flatten()[0]:.3f}"
+    return f"something else, with numbers such as {found[0].flatten()[0]:.3f}"
 
 
 def reached(agent: nn.Module, state: tuple[Tensor, Tensor], output: Tensor) -> list[str]:
@@ -255,8 +260,8 @@ def repeated(agent: nn.Module, state: tuple[Tensor, Tensor], observations: Tenso
         again = four(agent(state, observations), len(observations))
         alone = four(agent(tuple(value[:1] for value in state), observations[:1]), 1)
     return {
-        "a second call says the same": again is not None and all(map(close, again, found)),
-        "a game alone gets the same as among others": alone is not None
+        "a second call returns the same": again is not None and all(map(close, again, found)),
+        "a game alone gets the same outputs as in a batch": alone is not None
         and all(
             close(one.reshape(-1), other.reshape(len(observations), -1)[0])
             for one, other in zip(alone, found, strict=True)
@@ -507,12 +512,12 @@ def going_through(submitted, actions: np.ndarray, rewards: np.ndarray, is_not_do
         if np.isnan(agent.heard).any():
             raise
     return {
-        "the agent is asked about each column": (~np.isnan(agent.heard[..., 0])).all(axis=0).tolist(),
-        "h before each column, by game": agent.heard[..., 0],
-        "c before each column, by game": agent.heard[..., 1],
-        "a gradient can go into h and c before each column": agent.connected.all(axis=0),
-        "what the agent has returned was changed in place": agent.altered(),
-        "prev_memory_states were changed in place": "not known: the agent is asked about no column"
+        "agent is called on column": (~np.isnan(agent.heard[..., 0])).all(axis=0).tolist(),
+        "h passed to agent, by game and column": agent.heard[..., 0],
+        "c passed to agent, by game and column": agent.heard[..., 1],
+        "requires_grad of h and c passed to agent, by column": agent.connected.all(axis=0),
+        "the memory returned by agent is changed in place": agent.altered(),
+        "prev_memory_states are changed in place": "not known: agent is not called on any column"
         if np.isnan(agent.heard).all()
         else not all(map(torch.equal, state, memories(len(rewards)))),
     }
@@ -613,10 +618,10 @@ def losses(
     by_all = as_numbers(trainer.run(tables, rollout)[0].gradient("values"))
     by_value_loss = as_numbers(trainer.run(tables | {"logits": certain}, rollout)[0].gradient("values"))
     return {
-        "gradient of the entropy loss, for the logits": trainer.entropy_gradient(tables, rollout),
-        "gradient of the value loss, for the values": parts["value"],
-        "gradient of the policy loss, for the logits": parts["policy"],
-        "gradient of the policy loss, for the values": parts["policy"]
+        "gradient of -0.01 * entropy with respect to the logits": trainer.entropy_gradient(tables, rollout),
+        "gradient of the value loss with respect to the values": parts["value"],
+        "gradient of the policy loss -J with respect to the logits": parts["policy"],
+        "gradient of the policy loss -J with respect to the values": parts["policy"]
         if isinstance(parts["policy"], str)
         else by_all - by_value_loss + np.zeros_like(values, np.float32),
     }
@@ -637,10 +642,12 @@ def far_apart(submitted, logits: np.ndarray, values: np.ndarray, actions: np.nda
     finite = isinstance(loss, str) or bool(np.isfinite(loss))
     gradient = trainer.gradients({"logits": logits, "values": values}, rollout)["policy"]
     return {
-        "the loss is finite": "not known: no gradient comes from the entropy"
+        "the loss is finite": "not known: the entropy has no gradient"
         if isinstance(trainer.entropy_gradient({"logits": near, "values": values}, rollout), str)
         else finite,
-        "gradient of the policy loss, for the logits": gradient if finite else "not known: the entropy is not finite",
+        "gradient of the policy loss -J with respect to the logits": gradient
+        if finite
+        else "not known: the entropy is not finite",
     }
 
 
@@ -662,7 +669,7 @@ def ends(
     rollout = {"actions": actions, "rewards": rewards, "is_not_done": is_not_done}
     alive = is_not_done.astype(bool)
     columns = np.arange(values.shape[1])
-    facts: dict[str, Any] = {f"{name}: {what}": [] for name in ("policy", "value") for what in ENDS}
+    facts: dict[str, Any] = {f"{name} loss: {what}": [] for name in ("policy", "value") for what in ENDS}
     found = trainer.all_gradients(tables, rollout)
     for game, end in np.argwhere(~alive):
         others = np.arange(len(values)) != game
@@ -681,7 +688,7 @@ def ends(
                 pairs = [(found[part], then[part]) for then in known]
                 rows = ((BEFORE, game), (OTHERS, others))
                 for what, row in rows:
-                    facts[f"{name}: {what}"].append(any(same(a[row, first:until], b[row, first:until]) for a, b in pairs))
+                    facts[f"{name} loss: {what}"].append(any(same(a[row, first:until], b[row, first:until]) for a, b in pairs))
         if in_last_column:
             continue
         played_on = trainer.all_gradients(tables, with_mask(rollout, game, columns == end))
@@ -689,10 +696,10 @@ def ends(
         rewarded = trainer.all_gradients(tables, with_reward(rollout, game, end))
         following = alive[game] & (columns > end + 1)
         for part, name in enumerate(("policy", "value")):
-            facts[f"{name}: {AFTER}"].append(same(found[part][game, following], played_on[part][game, following]))
+            facts[f"{name} loss: {AFTER}"].append(same(found[part][game, following], played_on[part][game, following]))
             same_tick = [same(found[part][game, end], then[part][game, end]) for then in (nothing_next, rewarded)]
-            facts[f"{name}: {NOT_PLAYED}"].append(all(same_tick))
-        facts[f"policy: {MEAN}"].append(same(found[0][others, end], played_on[0][others, end]))
+            facts[f"{name} loss: {NOT_PLAYED}"].append(all(same_tick))
+        facts[f"policy loss: {MEAN}"].append(same(found[0][others, end], played_on[0][others, end]))
     # A mask that is 1 where a game has ended would let this be learned, and nothing else.
     never_played = rollout | {"is_not_done": np.zeros_like(is_not_done), "rewards": np.zeros_like(rewards)}
     unplayed = trainer.all_gradients(tables, never_played)
@@ -700,24 +707,24 @@ def ends(
     higher = {"policy": values + 1 + (columns == columns[-1]), "value": values + (columns == columns[-1])}
     for part, (name, raised) in enumerate(higher.items()):
         moved = trainer.all_gradients(tables | {"values": raised}, never_played)
-        facts[f"{name}: {NOT_PLAYED}"].append(same(unplayed[part][:, :-1], moved[part][:, :-1]))
+        facts[f"{name} loss: {NOT_PLAYED}"].append(same(unplayed[part][:, :-1], moved[part][:, :-1]))
     # A small reward in place of none changes little.
     quiet = alive & (rewards == 0) & (columns < columns[-1])
     almost = trainer.all_gradients(tables, rollout | {"rewards": rewards + np.float32(1e-3) * quiet})
-    facts[f"policy: {QUIET}"] = bool(np.allclose(found[0], almost[0], atol=3e-3))
+    facts[f"policy loss: {QUIET}"] = bool(np.allclose(found[0], almost[0], atol=3e-3))
     # Where nothing is learned from rewards, nothing says what an end changes.
     by_other_rewards = trainer.all_gradients(tables, rollout | {"rewards": rollout["rewards"] + 1})
     if all(map(same, found, by_other_rewards)):
-        return dict.fromkeys(facts, "not known: nothing is learned from rewards")
+        return dict.fromkeys(facts, "not known: the gradient does not depend on the rewards")
     return {name: value for name, value in facts.items() if value != []}
 
 
-BEFORE = "before an end, all is as if nothing came after it"
-OTHERS = "the other games, until then, are as they would be without it"
-NOT_PLAYED = "what is not played counts in neither loss"
-AFTER = "the game that comes next is learned as any other"
-MEAN = "the mean is over all games, also over one that does not play"
-QUIET = "a tick that brings no reward is learned all the same"
+BEFORE = "columns before an end ignore all that follows"
+OTHERS = "an end of one game does not affect other games"
+NOT_PLAYED = "a dead tick adds nothing"
+AFTER = "the game after an end is trained on as usual"
+MEAN = "the mean also counts games in a dead tick"
+QUIET = "columns with reward 0 are trained on"
 ENDS = (BEFORE, OTHERS, NOT_PLAYED, AFTER, MEAN)
 
 
@@ -764,8 +771,12 @@ def masks(
     by_integers = trainer.gradients(tables, rollout | {"is_not_done": is_not_done.astype(np.int64)})
     pairs = [(as_numbers(by_booleans[name]), as_numbers(by_integers[name])) for name in by_booleans]
     if not any(np.abs(one).max() > 0 for one, _ in pairs):
-        return {"integers as a mask are as good as booleans": "not known: nothing is learned"}
-    return {"integers as a mask are as good as booleans": all(same(np.asarray(one), np.asarray(other)) for one, other in pairs)}
+        return {"a mask of integers gives the same gradients as booleans": "not known: all gradients are 0"}
+    return {
+        "a mask of integers gives the same gradients as booleans": all(
+            same(np.asarray(one), np.asarray(other)) for one, other in pairs
+        )
+    }
 
 
 def updates(
@@ -777,7 +788,11 @@ def updates(
     optimizer = CountingSGD(agent)
     arrays = {"actions": actions, "rewards": rewards, "is_not_done": is_not_done}
     nothing = arrays | {"rewards": np.zeros_like(rewards)}
-    facts: dict[str, Any] = {"steps of opt, by call": [], "what is returned": [], "the agent is changed by opt alone": []}
+    facts: dict[str, Any] = {
+        "steps of opt, by call": [],
+        "result of train_on_rollout, by call": [],
+        "only opt changes agent, by call": [],
+    }
     noted, measured, by_entropy = [], [], []
     for _ in range(2):
         place(submitted, agent, optimizer, logits.shape[-1])
@@ -796,11 +811,13 @@ def updates(
         made = len(optimizer.steps) - steps
         step = optimizer.steps[-1] if made else {name: np.zeros_like(value) for name, value in before.items()}
         facts["steps of opt, by call"].append(made)
-        facts["what is returned"].append(loss)
-        facts["arrays that were changed"] = [name for name, value in arrays.items() if not np.array_equal(value, given[name])]
+        facts["result of train_on_rollout, by call"].append(loss)
+        facts["arguments that train_on_rollout changed"] = [
+            name for name, value in arrays.items() if not np.array_equal(value, given[name])
+        ]
         if not np.array_equal(observations, agent.observations()):
-            facts["arrays that were changed"].append("states")
-        facts["the agent is changed by opt alone"].append(
+            facts["arguments that train_on_rollout changed"].append("states")
+        facts["only opt changes agent, by call"].append(
             made > 1
             or all(np.allclose(value - 0.1 * as_numbers(step[name]), after[name], atol=1e-6) for name, value in before.items())
         )
@@ -815,14 +832,14 @@ def updates(
         by_entropy.append(slope(trainer, tables, nothing, used_by(trainer, tables, nothing)))
     tables, others = {"logits": logits, "values": values}, arrays | {"rewards": arrays["rewards"] + 1}
     again = [to_number(trainer.run(tables, rollout)[1]) for rollout in (arrays, others, arrays)]
-    facts["the loss is that of this call alone"] = any(isinstance(loss, str) for loss in again) or bool(
+    facts["the loss does not depend on earlier calls"] = any(isinstance(loss, str) for loss in again) or bool(
         np.isclose(again[0], again[2], equal_nan=True)
     )
     if not optimizer.steps and not any(agent.gradients.values()):
-        facts["arrays that were changed"] = ["not known: nothing was done with the rollout"]
-    facts["the step's gradient, as a multiple of what came to the agent, by call"] = noted
-    facts["the step's gradient, as a multiple of the slope of the loss, by call"] = measured
-    facts["likewise, without rewards and values"] = by_entropy
+        facts["arguments that train_on_rollout changed"] = ["not known: there is no gradient and no step of opt"]
+    facts["opt's gradient over this call's gradient, by call"] = noted
+    facts["opt's gradient over the loss gradient, by call"] = measured
+    facts["the latter without rewards and values, by call"] = by_entropy
     return facts
 
 
@@ -863,7 +880,7 @@ def kind(loss: Any) -> str:
     if isinstance(loss, (float, np.generic)) or (isinstance(loss, np.ndarray) and loss.size == 1):
         return "a number" if np.isfinite(loss).all() else "a number that is not finite"
     if isinstance(loss, Tensor):
-        return "a tensor with all that it was made of" if loss.requires_grad else "a tensor"
+        return "a tensor with requires_grad=True" if loss.requires_grad else "a tensor"
     return describe_kind(loss)
 
 
@@ -913,7 +930,7 @@ def outputs_on(agent: nn.Module, observations: np.ndarray, is_not_done: np.ndarr
             result = agent(memory, torch.as_tensor(observations[:, t]))
             if not is_result(result):
                 raise Broken(
-                    f"in your SimpleRecurrentAgent.forward: it returned {describe_kind(result)}, expected {RETURNED} of tensors"
+                    f"in your SimpleRecurrentAgent.forward: expected {RETURNED}, all tensors; got {describe_kind(result)}"
                 )
         memory, (logits, values) = result
         shapes = [list(value.shape) for value in (*memory, logits, values)]
@@ -995,9 +1012,11 @@ def updated(submitted) -> dict:
     return {
         "what broke": "",
         "steps of opt": len(optimizer.steps),
-        "parameters that did not move": [name for name, value in agent.named_parameters() if torch.equal(value, weights[name])],
+        "parameters that did not change": [
+            name for name, value in agent.named_parameters() if torch.equal(value, weights[name])
+        ],
         "parameters that are not finite": [name for name, value in agent.named_parameters() if not value.isfinite().all()],
-        "what was changed and should not be": [
+        "arguments that train_on_rollout changed": [
             name
             for name, (one, other) in zip(names, pairs, strict=True)
             if not np.array_equal(np.asarray(one), np.asarray(other.detach() if isinstance(other, Tensor) else other))
@@ -1136,7 +1155,10 @@ def learn(submitted, task: str, seed: int, updates: int) -> dict:
         # Before your function, which may change the arrays.
         rewards.append(float(rollout[2].sum() / max((~rollout[3]).sum(), 1)))
         train(submitted, *rollout, memory)
-    return {"weights": {name: to_plain(value) for name, value in agent.state_dict().items()}, "reward of an episode": rewards}
+    return {
+        "weights": {name: to_plain(value) for name, value in agent.state_dict().items()},
+        "mean reward per episode": rewards,
+    }
 
 
 def play(submitted, task: str, weights: dict[str, np.ndarray], seed: int, ticks: int = 12) -> dict:

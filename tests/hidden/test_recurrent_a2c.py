@@ -20,8 +20,8 @@ from views import (
 )
 
 BETWEEN = ("conv0 and conv1", "conv1 and conv2", "conv2 and hid", "hid and rnn")
-HEARD = only("h before each column, by game", "c before each column, by game")
-CONNECTED = only("a gradient can go into h and c before each column", "what the agent has returned was changed in place")
+HEARD = only("h passed to agent, by game and column", "c passed to agent, by game and column")
+CONNECTED = only("requires_grad of h and c passed to agent, by column", "the memory returned by agent is changed in place")
 
 
 # The network
@@ -30,14 +30,14 @@ CONNECTED = only("a gradient can go into h and c before each column", "what the 
 @points(1, question="forward")
 def test_activations_of_another_network(student):
     """An activation function follows each convolution and `hid`, whatever the number of actions."""
-    names = ("times that each layer is used", "conv0 is given obs_t as it is", *(f"between {pair}" for pair in BETWEEN))
+    names = ("number of uses of each layer", "conv0 receives obs_t unchanged", *(f"between {pair}" for pair in BETWEEN))
     student.expect("network_other_actions", only(*names))
 
 
 @points(1, question="forward")
 def test_memory_of_one_game(student):
     """The memory is right for a single game, and for a different number of actions."""
-    names = ("a second call says the same", "a game alone gets the same as among others", "the new memory is")
+    names = ("a second call returns the same", "a game alone gets the same outputs as in a batch", "new_state")
     student.expect("network_one_game", only(*names))
     student.expect("network_other_actions", only(*names))
 
@@ -45,15 +45,17 @@ def test_memory_of_one_game(student):
 @points(2, question="forward")
 def test_heads_of_one_game(student):
     """Logits and values are right for a single game, and for a different number of actions."""
-    student.expect("network_one_game", only("logits are made of", "state_value is made of"))
-    student.expect("network_other_actions", only("logits are made of", "state_value is made of"))
+    student.expect("network_one_game", only("logits are computed from", "state_value is computed from"))
+    student.expect("network_other_actions", only("logits are computed from", "state_value is computed from"))
 
 
 @points(2, question="forward")
 def test_gradients_of_the_network(student):
     """Gradients flow from each result through the memory to all layers before it; the inputs are not modified."""
-    names = (f"a gradient goes from {name} to" for name in ("new h", "new c", "logits", "state_value"))
-    student.expect("network_other_actions", only(*names, "changed by the call"))
+    names = (
+        f"layers and inputs that get a gradient from {name}" for name in ("the new h", "the new c", "logits", "state_value")
+    )
+    student.expect("network_other_actions", only(*names, "inputs that forward changed"))
 
 
 # Going through the rollout
@@ -69,7 +71,7 @@ def test_many_ends(student):
 def test_one_tick(student):
     """The agent is called on each column of rollouts with two and with 25 columns."""
     for name in ("going_one_tick", "going_long"):
-        student.expect(name, only("the agent is asked about each column"))
+        student.expect(name, only("agent is called on column"))
 
 
 @points(2, question="train_on_rollout.memory")
@@ -108,7 +110,7 @@ def test_what_follows_another_rollout(student):
 def test_constant_advantage_of_a_large_rollout(student):
     """No gradient of the policy loss flows into the values."""
     for name in ("losses_large", "losses_other_discount"):
-        student.expect(name, only("gradient of the policy loss, for the values"))
+        student.expect(name, only("gradient of the policy loss -J with respect to the values"))
 
 
 @points(2, question="train_on_rollout.policy")
@@ -186,4 +188,4 @@ def test_second_step(student):
 @points(1, question="train_on_rollout.step")
 def test_nothing_else_changes(student):
     """Only `opt` changes the agent, and nothing changes the rollout."""
-    student.expect("two_updates_with_ends", only("the agent is changed by opt alone", "arrays that were changed"))
+    student.expect("two_updates_with_ends", only("only opt changes agent, by call", "arguments that train_on_rollout changed"))

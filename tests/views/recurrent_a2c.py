@@ -10,16 +10,18 @@ import numpy as np
 from grader.judge.views import Stored, View, only
 
 POLICY, VALUE, ENTROPY = (
-    f"gradient of the {name} loss, for the {table}"
-    for name, table in (("policy", "logits"), ("value", "values"), ("entropy", "logits"))
+    f"gradient of {name} with respect to the {table}"
+    for name, table in (("the policy loss -J", "logits"), ("the value loss", "values"), ("-0.01 * entropy", "logits"))
 )
 
-BEFORE = "before an end, all is as if nothing came after it"
-OTHERS = "the other games, until then, are as they would be without it"
-NOT_PLAYED = "what is not played counts in neither loss"
-AFTER = "the game that comes next is learned as any other"
-MEAN = "the mean is over all games, also over one that does not play"
-QUIET = "a tick that brings no reward is learned all the same"
+BEFORE = "columns before an end ignore all that follows"
+OTHERS = "an end of one game does not affect other games"
+NOT_PLAYED = "a dead tick adds nothing"
+AFTER = "the game after an end is trained on as usual"
+MEAN = "the mean also counts games in a dead tick"
+QUIET = "columns with reward 0 are trained on"
+RATIO = "above 0, at most 1"  # less than 1 if the gradient is clipped
+PARALLEL = f"{RATIO} (0 if not parallel)"
 
 
 def other_entropy(inputs: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
@@ -66,9 +68,9 @@ def ends_of(part: str, *what: str) -> View:
     """Return a view of what ends change in policy or value loss; all of it, if `what` is not given."""
 
     def view(facts: dict[str, Any]) -> dict[str, Any]:
-        found = {name: value for name, value in facts.items() if name.startswith(f"{part}: ")}
+        found = {name: value for name, value in facts.items() if name.startswith(f"{part} loss: ")}
         if what:
-            found = {name: value for name, value in found.items() if name.removeprefix(f"{part}: ") in what}
+            found = {name: value for name, value in found.items() if name.removeprefix(f"{part} loss: ") in what}
         if isinstance(facts, Stored) and not found:
             raise LookupError(f"the stored answer says nothing of {part}; it has {', '.join(map(repr, facts))}")
         return found
@@ -83,7 +85,7 @@ def not_known(expected: dict[str, Any]) -> dict[str, Any]:
 
 def form_of_a_step(facts: dict[str, Any]) -> dict[str, Any]:
     """Return the form of what a recurrent agent returned for one step; state values may be a column."""
-    found = only("what is returned", "types of h, c, logits and state_value")(facts)
+    found = only("result of forward", "dtypes of h, c, logits and state_value")(facts)
     if (name := "shapes of h, c, logits and state_value") in facts:
         *others, values = facts[name]
         found["shapes of h, c and logits"] = others
@@ -97,13 +99,15 @@ def steps_by_their_loss(facts: dict[str, Any]) -> dict[str, Any]:
     Where no number is returned, which is another check, its gradient is not known.
     """
     view = only("steps of opt, by call")(facts)
-    came = facts["the step's gradient, as a multiple of what came to the agent, by call"]
+    came = facts["opt's gradient over this call's gradient, by call"]
     # Beyond 1 by rounding: in the first; in the second by that of two losses in float32, whose difference is small.
-    view["the step's gradient is what came to the agent, by call"] = ["yes" if 0 < ratio < 1.001 else ratio for ratio in came]
-    slopes = facts["the step's gradient, as a multiple of the slope of the loss, by call"]
-    of_entropy = facts["likewise, without rewards and values"]
-    view["the step's gradient is the slope of the loss, by call"] = [
-        "yes" if any(isinstance(ratio, str) or 0 < ratio < 1.03 for ratio in ratios) else ratios[0]
+    view["ratio of opt's gradient to this call's gradient, by call"] = [
+        PARALLEL if 0 < ratio < 1.001 else ratio for ratio in came
+    ]
+    slopes = facts["opt's gradient over the loss gradient, by call"]
+    of_entropy = facts["the latter without rewards and values, by call"]
+    view["ratio of opt's gradient to the loss gradient, by call"] = [
+        RATIO if any(isinstance(ratio, str) or 0 < ratio < 1.03 for ratio in ratios) else ratios[0]
         for ratios in zip(slopes, of_entropy, strict=True)
     ]
     return view

@@ -23,8 +23,8 @@ from views import (
 )
 
 BETWEEN = ("conv0 and conv1", "conv1 and conv2", "conv2 and hid", "hid and rnn")
-HEARD = only("h before each column, by game", "c before each column, by game")
-CONNECTED = only("a gradient can go into h and c before each column", "what the agent has returned was changed in place")
+HEARD = only("h passed to agent, by game and column", "c passed to agent, by game and column")
+CONNECTED = only("requires_grad of h and c passed to agent, by column", "the memory returned by agent is changed in place")
 
 
 # The network
@@ -40,30 +40,32 @@ def test_what_is_returned(student):
 @points(2, question="forward")
 def test_activations(student):
     """An activation function follows each convolution and `hid`."""
-    names = ("times that each layer is used", "conv0 is given obs_t as it is", *(f"between {pair}" for pair in BETWEEN))
+    names = ("number of uses of each layer", "conv0 receives obs_t unchanged", *(f"between {pair}" for pair in BETWEEN))
     student.expect("network_five_games", only(*names))
 
 
 @points(2, question="forward")
 def test_new_memory(student):
     """The new memory is the output of `rnn` for the output of `hid` and the old memory, for each game separately."""
-    names = ("a second call says the same", "a game alone gets the same as among others", "the new memory is")
+    names = ("a second call returns the same", "a game alone gets the same outputs as in a batch", "new_state")
     student.expect("network_five_games", only(*names))
-    student.expect("network_at_the_start", only("the new memory is"))
+    student.expect("network_at_the_start", only("new_state"))
 
 
 @points(2, question="forward")
 def test_heads(student):
     """Logits and state values are linear in the new h."""
     for name in ("network_five_games", "network_single_game"):
-        student.expect(name, only("logits are made of", "state_value is made of"))
+        student.expect(name, only("logits are computed from", "state_value is computed from"))
 
 
 @points(1, question="forward")
 def test_gradients_of_a_step(student):
     """Gradients flow from each result through the memory to all layers before it; the inputs are not modified."""
-    names = (f"a gradient goes from {name} to" for name in ("new h", "new c", "logits", "state_value"))
-    student.expect("network_five_games", only(*names, "changed by the call"))
+    names = (
+        f"layers and inputs that get a gradient from {name}" for name in ("the new h", "the new c", "logits", "state_value")
+    )
+    student.expect("network_five_games", only(*names, "inputs that forward changed"))
 
 
 # Going through the rollout
@@ -72,14 +74,14 @@ def test_gradients_of_a_step(student):
 @points(1, question="train_on_rollout.memory")
 def test_given_memory_is_left_alone(student):
     """The function does not modify `prev_memory_states`."""
-    student.expect("going_alone", only("prev_memory_states were changed in place"))
-    student.expect("going_past_ends_at_both_sides", only("prev_memory_states were changed in place"))
+    student.expect("going_alone", only("prev_memory_states are changed in place"))
+    student.expect("going_past_ends_at_both_sides", only("prev_memory_states are changed in place"))
 
 
 @points(2, question="train_on_rollout.memory")
 def test_every_column(student):
     """The agent is called on every column, including the last."""
-    student.expect("going_without_ends", only("the agent is asked about each column"))
+    student.expect("going_without_ends", only("agent is called on column"))
 
 
 @points(2, question="train_on_rollout.memory")
@@ -133,7 +135,7 @@ def test_what_follows_the_rollout(student):
 @points(2, question="train_on_rollout.policy")
 def test_advantage_is_constant(student):
     """No gradient of the policy loss flows into the values."""
-    student.expect("losses_without_ends", only("gradient of the policy loss, for the values"))
+    student.expect("losses_without_ends", only("gradient of the policy loss -J with respect to the values"))
 
 
 @points(2, question="train_on_rollout.policy")
@@ -227,13 +229,13 @@ def test_one_step(student):
 @points(1, question="train_on_rollout.step")
 def test_loss_is_returned(student):
     """The function returns the loss of this call as a NumPy number, not as a tensor."""
-    student.expect("two_updates", only("what is returned", "the loss is that of this call alone"))
+    student.expect("two_updates", only("result of train_on_rollout, by call", "the loss does not depend on earlier calls"))
 
 
 @points(1, question="train_on_rollout.step")
 def test_rollout_is_left_alone(student):
     """Only `opt` changes the agent, and nothing changes the rollout."""
-    student.expect("two_updates", only("the agent is changed by opt alone", "arrays that were changed"))
+    student.expect("two_updates", only("only opt changes agent, by call", "arguments that train_on_rollout changed"))
 
 
 # One update of the student's own agent
@@ -250,7 +252,7 @@ def test_update_runs(student):
 def test_update_moves_all(student):
     """The step changes every layer of your agent, keeps all parameters finite, and changes nothing else."""
     facts = updated(student)
-    for name in ("parameters that did not move", "parameters that are not finite", "what was changed and should not be"):
+    for name in ("parameters that did not change", "parameters that are not finite", "arguments that train_on_rollout changed"):
         assert facts[name] == [], f"{name}: {', '.join(facts[name])}"
 
 
@@ -305,7 +307,7 @@ def reaches(least, student, kit, task, updates):
     returns, seeds = [], student.seeds(2)
     for seed in seeds:
         facts = student.call("learn", task=task, seed=seed, updates=updates)
-        student.curve(f"reward of an episode, seed {seed}", facts.get("reward of an episode"), least)
+        student.curve(f"mean reward per episode, seed {seed}", facts.get("mean reward per episode"), least)
         returns.append(kit.call("play", task=task, weights=facts["weights"], seed=seed)["mean return"])
         if returns[-1] >= least:
             return
