@@ -38,7 +38,7 @@ from grader.sandbox.facts import (
     with_own_methods,
 )
 
-UNCONNECTED = "none: what was computed is not connected to it"
+UNCONNECTED = "none: the result is not connected to it"
 NOT_STARTED = "test_advantages:"  # how the error of the stub begins
 SAMPLES = 4000
 RATE = 0.5  # of an optimizer that moves nothing
@@ -143,20 +143,20 @@ def estimate(
         step for step in by_time if depends_on_next_state(estimated, state, reward, next_state, step, places[step])
     ]
     return {
-        "returned": "advantages",
+        "returned": "an array of advantages",
         "shape": list(numbers(found).shape),
-        "they are floating-point numbers": np.array(given_as_plain(found)).dtype.kind == "f",
-        "they would let a gradient through": has_gradient(found),
+        "advantages are floating-point numbers": np.array(given_as_plain(found)).dtype.kind == "f",
+        "requires_grad of the advantages": has_gradient(found),
         "changed by the call": after,
         "number of advantages": len(advantage),
-        "growth of the advantage of each step, when the reward of the step grows by 1": [
+        "growth of each advantage when its reward grows by 1": [
             float(one[step]) if step < len(one) else LOST for step, one in enumerate(growth)
         ],
         "advantages": advantage,
-        "advantages up to the last end": by_step[: over[-1] + 1] if len(over) else [],
+        "advantages up to the last end of an episode": by_step[: over[-1] + 1] if len(over) else [],
         "advantage of the last step": by_step[-1],
-        "advantages of truncated steps that depend on the next row": by_next_row,
-        "all truncated steps are alike, also in the last row": by_next_state in ([], by_time),
+        "truncated steps whose advantage depends on the next row": by_next_row,
+        "all truncated steps use next_state, or none of them does": by_next_state in ([], by_time),
     }
 
 
@@ -249,11 +249,11 @@ def drafts_of(own: Callable) -> dict[str, Callable]:
         return own(critic, state, reward, gamma, lamb, after, dead | clock, clock & False)
 
     return {
-        "your estimator without its last advantage": missing,
-        "your estimator with V(s_0) after the last step": rolled,
-        "your estimator with no end before the last step": endless,
-        "your estimator with truncated steps that are not the end of anything": timeless,
-        "your estimator with truncated steps taken for terminated ones": deadly,
+        "verdict on your estimator without the last advantage": missing,
+        "verdict on your estimator with V(s_0) after the last step": rolled,
+        "verdict on your estimator without ends before the last row": endless,
+        "verdict on your estimator if it ignores truncations": timeless,
+        "verdict on your estimator if truncation means termination": deadly,
     }
 
 
@@ -278,14 +278,14 @@ def forms_of(own: Callable) -> dict[str, Callable]:
         return own(critic, state, reward, gamma, lamb, next_state, terminated, truncated)
 
     return {
-        "your estimator, with the next row of `state` within an episode": of_next_rows,
-        "your estimator, returning a list": as_list,
-        "your estimator, returning a tensor": as_tensor,
-        "your estimator, in single precision": in_single_precision,
+        "verdict on your estimator, using next rows within episodes": of_next_rows,
+        "verdict on your estimator, returning a list": as_list,
+        "verdict on your estimator, returning a tensor": as_tensor,
+        "verdict on your estimator, returning float32": in_single_precision,
     }
 
 
-OTHER_THAN_ITS_ARGUMENT = "depends on your GeneralizedAdvantageEstimator, and not on its argument alone"
+OTHER_THAN_ITS_ARGUMENT = "depends on your GeneralizedAdvantageEstimator, not only on the argument `estimator`"
 
 
 def verdict(submitted, estimator: Callable) -> tuple[str, str]:
@@ -307,10 +307,10 @@ def outcome(submitted, estimator: Callable) -> tuple[str, str]:
     except NotImplementedError as error:
         if str(error).startswith(NOT_STARTED):
             raise
-        return "fails", described_error(error)
+        return "rejected", described_error(error)
     except Exception as error:
-        return "fails", described_error(error)
-    return "passes", "nothing"
+        return "rejected", described_error(error)
+    return "accepted", "none"
 
 
 def described_error(error: Exception) -> str:
@@ -339,10 +339,12 @@ def own_test(submitted) -> dict:
     def own(*arguments, **named):  # in what form it returns its numbers matters in `forms_of` alone
         return numbers(written(*arguments, **named)).ravel()
 
-    tried = {"your own estimator": own, "the draft": the_draft} | drafts_of(own) | forms_of(own)
+    tried = {"verdict on your estimator": own, "verdict on the draft": the_draft} | drafts_of(own) | forms_of(own)
     verdicts = {name: verdict(submitted, estimator) for name, estimator in tried.items()}
-    first, (_, said) = next(iter(verdicts.items()))
-    return {name: found for name, (found, _) in verdicts.items()} | {f"what it says of {first}": said}
+    _, said = next(iter(verdicts.values()))
+    return {name: found for name, (found, _) in verdicts.items()} | {
+        "exception raised by test_advantages on your estimator": said
+    }
 
 
 # Derive
@@ -377,7 +379,7 @@ def of_rows(name: str, found: Any, given: dict[str, Tensor], before: dict[str, A
     facts = {
         "returned": "a tensor",
         "shape": list(found.shape),
-        "precision": str(found.dtype).removeprefix("torch."),
+        "dtype": str(found.dtype).removeprefix("torch."),
         name: to_plain(found).astype(np.float64).ravel(),
         "changed by the call": changed(given, before),
     }
@@ -403,13 +405,13 @@ def samples(submitted, mu: np.ndarray, log_sigma: np.ndarray) -> dict:
     actions = numbers(drawn)
     form = {"shape of the actions": list(actions.shape)} | form_of_samples(submitted, rows, drawn)
     if actions.size != means.size:
-        return {"number of the numbers": actions.size} | form
+        return {"number of sampled values": actions.size} | form
     actions = actions.reshape(means.shape)
     standard = (actions - means) / np.exp(logs)
     again = numbers(process.sample((rows[0], rows[1]))).reshape(means.shape)
     return form | {
-        "number of the numbers": actions.size,
-        "the next actions are others": not np.array_equal(again, actions),
+        "number of sampled values": actions.size,
+        "a second call returns new samples": not np.array_equal(again, actions),
         # Their standard errors are at most 0.016 for a mean, 0.022 for a variance, 0.016 for a correlation.
         "means, in deviations from those of the policy": standard.mean(axis=0),
         "variances, as multiples of those of the policy": standard.var(axis=0),
@@ -426,8 +428,8 @@ def samples(submitted, mu: np.ndarray, log_sigma: np.ndarray) -> dict:
 def form_of_samples(submitted, rows: list[Tensor], drawn: Any) -> dict[str, Any]:
     """Return what kind of thing samples are, also of one row with and without its axis, and where their chance comes from."""
     count = rows[0].shape[1]
-    one_row: Any = "not returned"
-    one: Any = "not returned"
+    one_row: Any = "an exception"
+    one: Any = "an exception"
     with_gradient = None
     with quietly():
         one_row = list(numbers(submitted.IndependentGaussianProcess(count, 3).sample((rows[0][:1], rows[1][:1]))).shape)
@@ -440,13 +442,13 @@ def form_of_samples(submitted, rows: list[Tensor], drawn: Any) -> dict[str, Any]
         numbers(submitted.IndependentGaussianProcess(count, np.random.default_rng(5)).sample(tuple(rows))) for _ in range(2)
     )
     return {
-        "the samples are": f"a tensor, {str(drawn.dtype).removeprefix('torch.')}"
+        "type of the samples": f"a tensor, {str(drawn.dtype).removeprefix('torch.')}"
         if isinstance(drawn, Tensor)
         else describe_kind(drawn),
-        "shape of an action for a batch of one row": one_row,
-        "shape of an action for one row without axis": one,
-        "they would let a gradient through": has_gradient(with_gradient),
-        "the generator that was given decides the samples": np.array_equal(first, second),
+        "shape of the samples for B = 1": one_row,
+        "shape of the sample if mu has the shape [n]": one,
+        "requires_grad of the samples": has_gradient(with_gradient),
+        "the argument rng determines the samples": np.array_equal(first, second),
     }
 
 
@@ -454,7 +456,7 @@ def form_of_samples(submitted, rows: list[Tensor], drawn: Any) -> dict[str, Any]
 
 
 # Bound here, before any submission is there.
-FUNCTIONS = {"nothing": lambda x: x, "ReLU": torch.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid}
+FUNCTIONS = {"none": lambda x: x, "ReLU": torch.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid}
 _alike = torch.allclose
 
 
@@ -465,11 +467,11 @@ def between(out: Tensor, into: Tensor, first: str = "ReLU") -> str:
         first: The name it is given where several things would do.
     """
     if out.shape != into.shape:
-        return f"{list(out.shape)} came out, {list(into.shape)} went in"
+        return f"a function from shape {list(out.shape)} to shape {list(into.shape)}"
     for name in (first, *FUNCTIONS):
         if _alike(FUNCTIONS[name](out), into, atol=1e-5):
             return name
-    return "something else"
+    return "another function"
 
 
 def shown_layers(network: nn.Module, watch: LinearLayers, state: Tensor, result: Tensor) -> dict[str, Any]:
@@ -485,17 +487,17 @@ def shown_layers(network: nn.Module, watch: LinearLayers, state: Tensor, result:
     if result.requires_grad:
         (result * torch.arange(1.0, result.numel() + 1).reshape(result.shape)).sum().backward()
     return {
-        "linear layers": len(layers),
-        "each is used once": len({id(layer) for layer in layers}) == len(layers),
+        "number of linear layers": len(layers),
+        "each linear layer is used once": len({id(layer) for layer in layers}) == len(layers),
         "layers without a bias": sum(layer.bias is None for layer in layers),
-        "into the first layer goes": "the whole state" if whole else f"something else, {list(first.shape)}",
+        "input of the first layer": "the whole state" if whole else f"something else of shape {list(first.shape)}",
         "units of the hidden layers": sorted({layer.out_features for layer in layers[:-1]}),
-        "between the layers is": sorted(set(happens)),
-        "after the last layer comes": between(last, flat, first="nothing"),
-        "hidden layers whose weights are not all different": sum(
+        "activations between the layers": sorted(set(happens)),
+        "activation after the last layer": between(last, flat, first="none"),
+        "hidden layers with repeated initial weights": sum(
             len(torch.unique(layer.weight)) < layer.weight.numel() for layer in layers[:-1]
         ),
-        "precision": str(result.dtype).removeprefix("torch."),
+        "dtype": str(result.dtype).removeprefix("torch."),
         "weights and biases without a gradient": sum(
             value.grad is None for layer in layers for value in (layer.weight, layer.bias) if value is not None
         ),
@@ -518,27 +520,29 @@ def actor(submitted, obs_dim: int, n: int, states: np.ndarray, log_sigma: np.nda
         return {"returned": describe_kind(result)}
     mu, logs = result
     facts: dict[str, Any] = {"shape of mu": list(mu.shape), "shape of log_sigma": list(logs.shape)}
-    facts["precision of both"] = sorted({str(one.dtype).removeprefix("torch.") for one in result})
-    facts["log_sigma at first"] = in_rows(logs, mu)
+    facts["dtypes of mu and log_sigma"] = sorted({str(one.dtype).removeprefix("torch.") for one in result})
+    facts["initial log_sigma"] = in_rows(logs, mu)
     facts |= shown_layers(network, watch, given, mu)
     other = submitted.Actor(obs_dim, n, *([window] if window > 1 else []))
-    facts["another actor begins with other weights"] = not same_weights(network, other)
-    facts["shapes for one state"] = [list(one.shape) for one in network(given[:1])]
+    facts["a second actor has different initial weights"] = not same_weights(network, other)
+    facts["shapes of mu and log_sigma for B = 1"] = [list(one.shape) for one in network(given[:1])]
     parameter: Any = getattr(network, "log_sigma", None)
-    facts["log_sigma is a parameter of the network"] = any(parameter is one for one in network.parameters())
-    facts["the two share no parameter"] = not share_parameters(network, other)
-    if facts["log_sigma is a parameter of the network"]:
-        facts["shape of the parameter"] = list(parameter.shape)
+    facts["log_sigma is an nn.Parameter of the actor"] = any(parameter is one for one in network.parameters())
+    facts["two actors share no parameter"] = not share_parameters(network, other)
+    if facts["log_sigma is an nn.Parameter of the actor"]:
+        facts["shape of the parameter log_sigma"] = list(parameter.shape)
         if parameter.numel() == len(log_sigma):
             parameter.data = float32(log_sigma).reshape(parameter.shape)
             parameter.grad = None
             again, logs = network(given)
-            facts["log_sigma, after the parameter was set"] = in_rows(logs, mu)
-            facts["the means have changed by that"] = not torch.allclose(again, mu)
+            facts["returned log_sigma after the parameter was changed"] = in_rows(logs, mu)
+            facts["mu changes with the parameter log_sigma"] = not torch.allclose(again, mu)
             if logs.requires_grad:
                 every = logs.expand_as(mu) if logs.numel() == mu.shape[-1] else logs
                 (every * torch.arange(1.0, every.numel() + 1).reshape(every.shape)).sum().backward()
-            facts["gradient for the parameter"] = UNCONNECTED if parameter.grad is None else to_plain(parameter.grad).ravel()
+            facts["gradient for the parameter log_sigma"] = (
+                UNCONNECTED if parameter.grad is None else to_plain(parameter.grad).ravel()
+            )
     return facts | {"changed by the call": [] if torch.equal(given, float32(states)) else ["state"]}
 
 
@@ -564,11 +568,11 @@ def critic(submitted, obs_dim: int, states: np.ndarray) -> dict:
         return {"returned": describe_kind(result)}
     facts = {"shape": list(result.shape)} | shown_layers(network, watch, given, result)
     other = submitted.Critic(obs_dim, *([window] if window > 1 else []))
-    facts["another critic begins with other weights"] = not same_weights(network, other)
-    facts["shape for one state"] = list(network(given[:1]).shape)
-    facts["it shares parameters with an actor"] = False
+    facts["a second critic has different initial weights"] = not same_weights(network, other)
+    facts["shape for B = 1"] = list(network(given[:1]).shape)
+    facts["the critic shares parameters with an actor"] = False
     with quietly():
-        facts["it shares parameters with an actor"] = any(share_parameters(actor_made, one) for one in (network, other))
+        facts["the critic shares parameters with an actor"] = any(share_parameters(actor_made, one) for one in (network, other))
     return facts | {"changed by the call": [] if torch.equal(given, float32(states)) else ["state"]}
 
 
@@ -769,7 +773,7 @@ def windows(submitted, window_length: int, episodes: list[np.ndarray]) -> dict:
     The last observation of an episode is that of the extra call: the step before it has ended the episode.
     """
     memory, other = (submitted.EpisodeMemory(window_length) for _ in range(2))
-    facts: dict[str, Any] = {"asking adds no observation": True, "window_length": int(memory.window_length)}
+    facts: dict[str, Any] = {"get_recent_state has no side effects": True, "window_length": int(memory.window_length)}
     forms: set[str] = set()
     for number_of, observations in enumerate(episodes, start=1):
         memory.reset()
@@ -783,7 +787,7 @@ def windows(submitted, window_length: int, episodes: list[np.ndarray]) -> dict:
             forms |= {f"{seen_as} of {kind}" for kind in map(kind_of_observation, state)}
             again = numbers(list(memory.get_recent_state(observation)))
             states.append(numbers(state))
-            facts["asking adds no observation"] &= (
+            facts["get_recent_state has no side effects"] &= (
                 len(memory.observations) == before and np.array_equal(observation, seen) and np.array_equal(again, states[-1])
             )
             over = place == len(observations) - 2
@@ -794,7 +798,7 @@ def windows(submitted, window_length: int, episodes: list[np.ndarray]) -> dict:
                 other.get_recent_state(observation - 5)
                 other.append(observation - 5, *step)
         facts[f"states of episode {number_of}"] = states
-    return facts | {"a state is": sorted(forms)}
+    return facts | {"type of the states": sorted(forms)}
 
 
 def kind_of_container(state: Any) -> str:
@@ -862,18 +866,20 @@ def forward(
         if not isinstance(action, (np.ndarray, Tensor, list, tuple)):
             return facts | {"returned": describe_kind(action)}
         dtype = str(getattr(action, "dtype", "no dtype")).removeprefix("torch.")
-        facts[f"form of the action {when}"] = f"{type(action).__name__}, {dtype}, {list(numbers(action).shape)}"
+        facts[f"type, dtype and shape of the action {when}"] = (
+            f"{type(action).__name__}, {dtype}, {list(numbers(action).shape)}"
+        )
         facts[f"action {when}"] = numbers(action).ravel()
         asked = [state for state in agent.actor.asked if state.ndim == 3]
-        facts[f"states that the actor was given {when}"] = np.concatenate(asked) if asked else "none"
+        facts[f"states passed to the actor {when}"] = np.concatenate(asked) if asked else "none"
         room[...] = -7.0  # the environment writes something else there
         facts |= {f"{name} {when}": value for name, value in kept(agent, num_envs).items()}
         store_step(agent, memories)
         with quietly():
             stored += [(items[-1], numbers(items[-1])) for memory in memories for items in lists_of(memory)[:4] if items]
-    facts["what was kept is changed by a later call"] = any(not np.array_equal(numbers(part), was) for part, was in stored)
-    facts["the actor has changed"] = not all(map(np.array_equal, weights, map(to_plain, agent.actor.parameters())))
-    facts["memories have changed"] = any(map(any, map(lists_of, agent.memories)))
+    facts["a later call changes the stored data"] = any(not np.array_equal(numbers(part), was) for part, was in stored)
+    facts["forward changes the actor"] = not all(map(np.array_equal, weights, map(to_plain, agent.actor.parameters())))
+    facts["forward changes the memories"] = any(map(any, map(lists_of, agent.memories)))
     return facts
 
 
@@ -892,12 +898,14 @@ def kept(agent: Any, num_envs: int) -> dict[str, Any]:
         with quietly():
             found = {name: [getattr(memory, items)[-1] for memory in memories] for name, items in KEPT.items()}
     nothing = f"nothing: after the call, `recent` is a {describe_kind(recent)}"
-    facts: dict[str, Any] = {f"{name} kept": numbers(found[name]).ravel() if name in found else nothing for name in KEPT}
-    facts["form of what is kept"] = {
-        name: f"{'tensors' if all(isinstance(one, Tensor) for one in value) else 'arrays'}, {list(numbers(value).shape)}"
+    facts: dict[str, Any] = {f"stored {name}": numbers(found[name]).ravel() if name in found else nothing for name in KEPT}
+    facts["types of the stored data"] = {
+        f"type of the stored {name}": (
+            f"{'tensors' if all(isinstance(one, Tensor) for one in value) else 'arrays'}, {list(numbers(value).shape)}"
+        )
         for name, value in found.items()
     }
-    facts["what is kept would let a gradient through"] = has_gradient(list(found.values()))
+    facts["requires_grad of the stored data"] = has_gradient(list(found.values()))
     return facts
 
 
@@ -979,12 +987,12 @@ def backward(
         observed = [float(numbers(one).ravel()[0]) for one in memory.observations]
         finished.append(
             {
-                "in call": now,
-                "rewards": [float(reward) for reward in memory.rewards],
-                "observations": observed,
-                "terminated and truncated": [bool(memory.terminated), bool(memory.truncated)],
-                "final state": numbers(final_state).ravel(),
-                "steps with state, action and log-probability": [
+                "index of the backward call": now,
+                "rewards of the finished episode": [float(reward) for reward in memory.rewards],
+                "observations of the finished episode": observed,
+                "terminated and truncated of the finished memory": [bool(memory.terminated), bool(memory.truncated)],
+                "final_state passed to finish_episode": numbers(final_state).ravel(),
+                "number of states, actions and log_probs": [
                     len(part) for part in (memory.states, memory.actions, memory.log_probs)
                 ],
             }
@@ -998,7 +1006,7 @@ def backward(
 
     def update() -> dict[str, float]:
         held = [int(episode["advantage"][0]) for episode in agent.episodes]
-        updates.append({"in call": now, "with the episodes finished as number": held})
+        updates.append({"index of the backward call": now, "numbers of the episodes in the update": held})
         if clears:
             agent.episodes = []
         return {"policy_loss": float(len(updates)), "value_loss": 0.5}
@@ -1036,11 +1044,13 @@ def backward(
     return {
         "steps in each memory, after each call": lengths,
         "each step has its own observation and state": bool(aligned),
-        "finished episodes": sorted(finished, key=lambda one: (one["in call"], one["rewards"])),
+        "finished episodes": sorted(
+            finished, key=lambda one: (one["index of the backward call"], one["rewards of the finished episode"])
+        ),
         "updates": updates,
-        "returned, by call": returned,
-        "episodes that wait, after each call": waiting,
-        "returned, and kept of a step": sorted(forms),
+        "values returned by backward": returned,
+        "length of `episodes` after each call": waiting,
+        "types of the result and of the stored step": sorted(forms),
     }
 
 
@@ -1052,7 +1062,8 @@ def forms_in_memory(memory: Any) -> Iterator[str]:
         one = getattr(memory, name)[-1] if getattr(memory, name) else None
         yield f"{name}: {'tensors' if isinstance(one, Tensor) else describe_kind(one)}, {list(np.shape(to_plain(one)))}"
     plain = {type(one).__name__ for one in (memory.terminated, memory.truncated)}
-    yield f"rewards: {'numbers' if np.ndim(memory.rewards[-1]) == 0 else 'arrays'}; ends: {', '.join(sorted(plain))}"
+    kind = "numbers" if np.ndim(memory.rewards[-1]) == 0 else "arrays"
+    yield f"rewards: {kind}; terminated, truncated: {', '.join(sorted(plain))}"
 
 
 def ends_told(terminal: Any, truncated: Any) -> list:
@@ -1169,20 +1180,20 @@ def finishing(
         call_beforehand(lambda: agent.finish_episode(other, given + 1))  # before the result is read: it must not change with it
     if not isinstance(found, dict):
         return {"returned": describe_kind(found)}
-    facts: dict[str, Any] = {"keys": sorted(found, key=str)}
+    facts: dict[str, Any] = {"keys of the result": sorted(found, key=str)}
     for name in KEYS:
         if name in found:
             value = found[name]
             dtype = str(value.dtype).removeprefix("torch.") if isinstance(value, Tensor) else describe_kind(value)
-            facts[f"form of {name}"] = f"{dtype}, {list(numbers(value).shape)}"
+            facts[f"dtype and shape of {name}"] = f"{dtype}, {list(numbers(value).shape)}"
             facts[name] = numbers(value).ravel()
     if all(name in facts and facts[name].size == len(rewards) for name in ("value_target", "advantage")):
         facts["value_target minus advantage"] = facts["value_target"] - facts["advantage"]
     else:
         sizes = [f"{name} has {facts[name].size}" for name in ("value_target", "advantage") if name in facts]
         facts["value_target minus advantage"] = f"{' and '.join(sizes)} numbers for {len(rewards)} rows"
-    facts["with a gradient"] = [name for name in KEYS if has_gradient(found.get(name))]
-    facts["the memory is as it was"] = (
+    facts["tensors with requires_grad"] = [name for name in KEYS if has_gradient(found.get(name))]
+    facts["the memory and final_state are unchanged"] = (
         [*map(len, lists_of(memory))] == [len(rewards)] * 5
         and [memory.terminated, memory.truncated] == [terminated, truncated]
         and torch.equal(given, float32(final_state))
@@ -1207,7 +1218,7 @@ def policy_loss(
     agent = new_agent(submitted, 3, mu.shape[1], clip=clip, entropy_coef=entropy_coef)
     agent.actor, agent.critic = ActorTable(mu, log_sigma), CriticTable(np.zeros(len(mu)))
     batch = batch_of(len(mu), action, log_prob, advantage, np.zeros(len(mu)))
-    return losses(agent, agent.policy_loss, batch, {"means": agent.actor.mu, "log_sigma": agent.actor.log_sigma})
+    return losses(agent, agent.policy_loss, batch, {"mu": agent.actor.mu, "log_sigma": agent.actor.log_sigma})
 
 
 def value_loss(submitted, value: np.ndarray, value_target: np.ndarray) -> dict:
@@ -1216,7 +1227,7 @@ def value_loss(submitted, value: np.ndarray, value_target: np.ndarray) -> dict:
     agent = new_agent(submitted, 3, 2)
     agent.actor, agent.critic = ActorTable(np.zeros((count, 2)), np.zeros(2)), CriticTable(value)
     batch = batch_of(count, np.zeros((count, 2)), np.zeros(count), np.ones(count), value_target)
-    return losses(agent, agent.value_loss, batch, {"values": agent.critic.value})
+    return losses(agent, agent.value_loss, batch, {"the values": agent.critic.value})
 
 
 def batch_of(count: int, action: Any, log_prob: Any, advantage: Any, value_target: Any) -> dict[str, Tensor]:
@@ -1236,15 +1247,15 @@ def losses(agent: Any, method: Callable, batch: dict[str, Tensor], wanted: dict[
     loss = method(batch)
     if not isinstance(loss, Tensor):
         return {"returned": describe_kind(loss)}
-    facts: dict[str, Any] = {"shape": list(loss.shape), "precision": str(loss.dtype).removeprefix("torch.")}
+    facts: dict[str, Any] = {"shape": list(loss.shape), "dtype": str(loss.dtype).removeprefix("torch.")}
     facts["loss"] = float(loss.detach()) if loss.numel() == 1 else numbers(loss)
     facts["changed by the call"] = changed(batch, before) + ([] if [agent.clip, agent.entropy_coef] == given else ["agent"])
     touched = any(value.grad is not None for value in (*agent.actor.parameters(), *agent.critic.parameters()))
-    facts["it makes gradients by itself"] = touched
+    facts["the method changes `.grad` of a parameter"] = touched
     if loss.requires_grad:
         loss.sum().backward()
     for name, value in wanted.items():
-        facts[f"gradient for the {name}"] = UNCONNECTED if value.grad is None else to_plain(value.grad).astype(np.float64)
+        facts[f"gradient for {name}"] = UNCONNECTED if value.grad is None else to_plain(value.grad).astype(np.float64)
     others = [
         value
         for value in (*agent.actor.parameters(), *agent.critic.parameters())
@@ -1308,15 +1319,15 @@ def updating(
         begin = int(ends[-1])
     return {
         "batches": batches["policy"],
-        "batches of the value loss are those of the policy loss": [batch["row"] for batch in batches["policy"]]
+        "policy_loss and value_loss get the same minibatches": [batch["row"] for batch in batches["policy"]]
         == [batch["row"] for batch in batches["value"]],
         "steps": agent.optimizer.steps,
         "gradients cleared unused": agent.optimizer.unused,
         "episodes are left": bool(agent.episodes),
         "metrics": metrics,
-        "returned are": kinds,
+        "types of the returned losses": kinds,
         "means of the losses": means,
-        "the learning rate is as it was": agent.optimizer.param_groups[0]["lr"] == RATE,
+        "update leaves the learning rate unchanged": agent.optimizer.param_groups[0]["lr"] == RATE,
     }
 
 
@@ -1333,7 +1344,8 @@ def kinds_told(result: Any) -> Any:
         return describe_kind(result)
     plain_numbers = (int, float, np.floating)
     return {
-        str(name): "a float" if isinstance(value, plain_numbers) else describe_kind(value) for name, value in result.items()
+        f"type of {name}": "a float" if isinstance(value, plain_numbers) else describe_kind(value)
+        for name, value in result.items()
     }
 
 
@@ -1348,15 +1360,19 @@ def making(submitted, num_envs: int, window_length: int, options: dict) -> dict:
     groups = agent.optimizer.param_groups
     moved = {id(value) for group in groups for value in group["params"]}
     return {
-        "sizes of the networks": [list(agent.actor.sizes), list(agent.critic.sizes), int(agent.process.n)],
-        "the optimizer moves all of": [
+        "sizes of the actor, the critic and the process": [
+            list(agent.actor.sizes),
+            list(agent.critic.sizes),
+            int(agent.process.n),
+        ],
+        "networks whose parameters are in the optimizer": [
             name for name in ("actor", "critic") if {id(value) for value in getattr(agent, name).parameters()} <= moved
         ],
-        "its learning rates": sorted({float(group["lr"]) for group in groups}),
-        "memories": len(agent.memories),
-        "windows of the memories": sorted({int(memory.window_length) for memory in agent.memories}),
-        "memories that are the same": len(agent.memories) - len(set(map(id, agent.memories))),
-        "two agents share": [
+        "learning rates of the optimizer": sorted({float(group["lr"]) for group in groups}),
+        "number of memories": len(agent.memories),
+        "window_length of the memories": sorted({int(memory.window_length) for memory in agent.memories}),
+        "number of repeated memories": len(agent.memories) - len(set(map(id, agent.memories))),
+        "attributes that two agents share": [
             name for name in ("actor", "critic", "memories", "episodes") if getattr(agent, name) is getattr(other, name)
         ],
         "attributes": {name: float(getattr(agent, name)) for name in options if name not in ("learning_rate", "seed")},
@@ -1410,8 +1426,8 @@ def one_update(submitted, num_envs: int, learning_rate: float) -> dict:
             facts = first_update(submitted, num_envs, learning_rate)
         except Exception as error:
             if not broken:
-                broken.append(f"in what puts your functions to work (training.py): {described_error(error)}")
-    return {"it breaks": broken[0] if broken else "nowhere"} | ({} if broken else facts)
+                broken.append(f"in the training loop (training.py): {described_error(error)}")
+    return {"first error": broken[0] if broken else "none"} | ({} if broken else facts)
 
 
 def first_update(submitted, num_envs: int, learning_rate: float) -> dict:
@@ -1429,26 +1445,26 @@ def first_update(submitted, num_envs: int, learning_rate: float) -> dict:
     learn, single = agent.update, Corridor()
 
     def update() -> Any:
-        facts["parameters that move before the update"] = unlike(first, named)
+        facts["parameters that change before the update"] = unlike(first, named)
         rows = {name: torch.cat([episode[name] for episode in agent.episodes]).detach().clone() for name in KEYS}
-        facts["rows that are learned from"] = len(rows["advantage"])
+        facts["number of rows in the update"] = len(rows["advantage"])
         before, error = log_density_of(agent, rows), squared_error(agent, rows)
         result = learn()
         advantage = (rows["advantage"] - rows["advantage"].mean()) / (rows["advantage"].std(correction=0) + 1e-8)
         ratio = torch.exp(log_density_of(agent, rows) - before)
         objective = torch.min(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).mean()
         moved = unlike(first, named)
-        facts["parameters that do not move"] = [name for name, _ in named if name not in moved]
-        facts["the objective of the same rows is larger afterwards"] = bool(objective > advantage.mean() + 1e-3)
-        facts["the squared error of the values of the same rows is smaller afterwards"] = bool(
-            squared_error(agent, rows) < error
-        )
-        facts["all numbers are finite"] = all(bool(torch.isfinite(value).all()) for _, value in named)
+        facts["parameters that the update does not change"] = [name for name, _ in named if name not in moved]
+        facts["the update increases the clipped objective"] = bool(objective > advantage.mean() + 1e-3)
+        facts["the update decreases the squared error of the values"] = bool(squared_error(agent, rows) < error)
+        facts["all parameters are finite"] = all(bool(torch.isfinite(value).all()) for _, value in named)
         return result
 
     def stop(step: int, metrics: Any) -> None:
         facts["an update was made"] = True
-        facts["its losses are finite"] = all(np.isfinite(float(metrics[name])) for name in ("policy_loss", "value_loss"))
+        facts["the returned losses are finite"] = all(
+            np.isfinite(float(metrics[name])) for name in ("policy_loss", "value_loss")
+        )
         raise UpdateMade
 
     agent.update = update
@@ -1502,19 +1518,19 @@ def proper_episode(found: Any, memory: Any) -> bool:
 # What each piece must return to be of use to the others, in words, and whether it has; `own` is the object of a method.
 PIECES: dict[str, tuple[str, Callable[..., bool]]] = {
     "GeneralizedAdvantageEstimator": (
-        "a number for each reward, [T]",
+        "one finite number for each reward, [T]",
         lambda found, critic, state, reward, *others, **named: is_finite(found, len(reward)) and numbers(found).ndim == 1,
     ),
     "IndependentGaussianProcess.sample": (
-        "a tensor like mu",
+        "a tensor of finite numbers with the shape of mu",
         lambda found, own, x: is_finite(found, np.size(to_plain(x[0]))),
     ),
     "IndependentGaussianProcess.get_dist": (
-        "a tensor [B, 1] of numbers",
+        "a tensor [B, 1] of finite numbers",
         lambda found, own, x: isinstance(found, Tensor) and is_finite(found, rows_in(x)),
     ),
     "IndependentGaussianProcess.entropy": (
-        "a tensor [B, 1] of numbers",
+        "a tensor [B, 1] of finite numbers",
         lambda found, own, x: isinstance(found, Tensor) and is_finite(found, found.numel()),
     ),
     "Actor.__init__": ("nothing", lambda found, *others, **named: True),
@@ -1524,7 +1540,7 @@ PIECES: dict[str, tuple[str, Callable[..., bool]]] = {
     ),
     "Critic.__init__": ("nothing", lambda found, *others, **named: True),
     "Critic.forward": (
-        "a tensor [B, 1] of numbers",
+        "a tensor [B, 1] of finite numbers",
         lambda found, own, state: isinstance(found, Tensor) and is_finite(found, len(state)),
     ),
     "EpisodeMemory.get_recent_state": (
@@ -1532,22 +1548,22 @@ PIECES: dict[str, tuple[str, Callable[..., bool]]] = {
         lambda found, own, observation: is_finite(list(found), own.window_length * np.size(observation)),
     ),
     "PPOAgent.forward": (
-        "an array with an action for each environment",
+        "an array of finite numbers: [n], or [num_envs, n] for observations [num_envs, obs_dim]",
         lambda found, own, observation: (
             isinstance(found, np.ndarray) and found.ndim == np.ndim(observation) and is_finite(found, 2 * len(own.memories))
         ),
     ),
     "PPOAgent.backward": ("a dictionary", lambda found, *others, **named: found is None or isinstance(found, dict)),
     "PPOAgent.finish_episode": (
-        "a dictionary of five tensors with a row for each step, the last three of one number each",
+        "a dictionary of five tensors with one row per step; in the last three, a row is one finite number",
         lambda found, own, memory, final_state: proper_episode(found, memory),
     ),
     "PPOAgent.policy_loss": (
-        "a tensor that is one number",
+        "a tensor with one finite number",
         lambda found, own, batch: isinstance(found, Tensor) and is_finite(found, 1),
     ),
     "PPOAgent.value_loss": (
-        "a tensor that is one number",
+        "a tensor with one finite number",
         lambda found, own, batch: isinstance(found, Tensor) and is_finite(found, 1),
     ),
     "PPOAgent.update": ("a dictionary of two losses", lambda found, own: isinstance(found, dict)),

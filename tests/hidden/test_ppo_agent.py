@@ -10,7 +10,7 @@ from views import KEPT, LAYERS, LEARNED, LOG_SIGMA, MEASURED, ROWS, SCATTER, in_
 @points(1, question="GeneralizedAdvantageEstimator.length")
 def test_other_lengths(student):
     """There is one advantage per step, for nine steps whose states have several axes and for only two steps."""
-    names = ("number of advantages", "growth of the advantage of each step, when the reward of the step grows by 1")
+    names = ("number of advantages", "growth of each advantage when its reward grows by 1")
     student.expect("nine_steps_with_windows", only(*names))
     student.expect("two_steps", only(*names))
 
@@ -20,28 +20,28 @@ def test_other_last_steps(student):
     """The next value is right if an episode goes on, is truncated or precedes another episode, and without `next_state`."""
     student.expect("goes_on_and_is_told_so", only("advantage of the last step"))
     student.expect("five_arguments_and_an_end", only("advantage of the last step"))
-    name = "advantages of truncated steps that depend on the next row"
+    name = "truncated steps whose advantage depends on the next row"
     student.expect("another_episode_in_the_next_row_with_windows", only(name))
-    student.expect("time_is_up", only("all truncated steps are alike, also in the last row"))
+    student.expect("time_is_up", only("all truncated steps use next_state, or none of them does"))
 
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_both_kinds_of_ends(student):
     """Advantages are right for terminated and truncated episodes, one after another."""
-    student.expect("both_inside", only("advantages up to the last end"))
+    student.expect("both_inside", only("advantages up to the last end of an episode"))
 
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_only_terminated(student):
     """Advantages are right if only `terminated` is given, with λ = 1 and with γ = λ = 0."""
-    student.expect("only_terminated_given", only("advantages up to the last end"))
-    student.expect("neither_counts", only("advantages up to the last end"))
+    student.expect("only_terminated_given", only("advantages up to the last end of an episode"))
+    student.expect("neither_counts", only("advantages up to the last end of an episode"))
 
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_only_truncated(student):
     """Advantages are right if only `truncated` is given, with γ = 1."""
-    student.expect("only_truncated_given", only("advantages up to the last end"))
+    student.expect("only_truncated_given", only("advantages up to the last end of an episode"))
 
 
 @points(1, question="test_advantages")
@@ -134,7 +134,9 @@ def test_critic_with_a_window(student):
 def test_window_longer_than_an_episode(student):
     """A window may be longer than an episode, or contain a single observation."""
     student.expect("windows_of_one_number", only("window_length", "states of episode 1", "states of episode 2"))
-    student.expect("windows_of_four", only("states of episode 1", "states of episode 2", "asking adds no observation"))
+    student.expect(
+        "windows_of_four", only("states of episode 1", "states of episode 2", "get_recent_state has no side effects")
+    )
 
 
 @points(1, question="EpisodeMemory.get_recent_state")
@@ -145,7 +147,7 @@ def test_window_of_two(student):
 
 # The agent
 
-ACTIONS = ("action", "states that the actor was given")
+ACTIONS = ("action", "states passed to the actor")
 
 
 @points(1, question="PPOAgent.forward")
@@ -158,7 +160,7 @@ def test_states_of_several_environments(student):
 def test_action_that_is_one_number(student):
     """Actions are right for one dimension, and for a batch of one environment."""
     names = (*ACTIONS, *KEPT)
-    student.expect("acts_by_one_number", only(*in_calls(names, 4), "the actor has changed", "memories have changed"))
+    student.expect("acts_by_one_number", only(*in_calls(names, 4), "forward changes the actor", "forward changes the memories"))
     student.expect("acts_in_a_batch_of_one_environment", only(*in_calls(names, 2)))
 
 
@@ -185,7 +187,7 @@ def test_four_environments(student):
 @points(1, question="PPOAgent.backward")
 def test_updates_of_four_environments(student):
     """There is an update as soon as there are N episodes or more; N may be 1."""
-    names = ("updates", "returned, by call", "episodes that wait, after each call")
+    names = ("updates", "values returned by backward", "length of `episodes` after each call")
     student.expect("four_environments_that_learn", only(*names))
     student.expect("updates_after_every_episode", only(*names))
 
@@ -193,15 +195,20 @@ def test_updates_of_four_environments(student):
 @points(1, question="PPOAgent.backward")
 def test_two_environments_in_a_test(student):
     """If the agent is not in training, it does not learn, but memories are filled."""
-    names = ("steps in each memory, after each call", "updates", "returned, by call", "episodes that wait, after each call")
+    names = (
+        "steps in each memory, after each call",
+        "updates",
+        "values returned by backward",
+        "length of `episodes` after each call",
+    )
     student.expect("two_environments_not_in_training", only(*names))
 
 
 @points(1, question="PPOAgent.finish_episode")
 def test_rows_with_windows(student):
     """The rows are right for states with windows, three action dimensions, and an episode of one step."""
-    student.expect("truncated_episode_with_windows", only(*ROWS, "the memory is as it was"))
-    student.expect("episode_of_one_step", only(*ROWS, "the memory is as it was"))
+    student.expect("truncated_episode_with_windows", only(*ROWS, "the memory and final_state are unchanged"))
+    student.expect("episode_of_one_step", only(*ROWS, "the memory and final_state are unchanged"))
 
 
 @points(1, question="PPOAgent.finish_episode")
@@ -218,7 +225,7 @@ def test_value_targets_with_windows(student):
         student.expect(case, only("value_target minus advantage"))
 
 
-GRADIENTS = ("gradient for the means", "gradient for the log_sigma")
+GRADIENTS = ("gradient for mu", "gradient for log_sigma")
 
 
 @points(1, question="PPOAgent.policy_loss")
@@ -258,7 +265,7 @@ def test_other_minibatches(student):
     student.expect("updates_with_larger_minibatches", rows_once([38, 38], 3, any_order=True))
     student.expect("updates_with_larger_minibatches", shuffled([38, 38], 3))
     student.expect("updates_with_larger_minibatches", aligned("action", "log_prob", "value_target"))
-    student.expect("updates_with_larger_minibatches", only("batches of the value loss are those of the policy loss"))
+    student.expect("updates_with_larger_minibatches", only("policy_loss and value_loss get the same minibatches"))
 
 
 @points(1, question="PPOAgent.update")

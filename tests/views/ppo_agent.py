@@ -9,26 +9,26 @@ import numpy as np
 
 MEASURED = ("means, in deviations from those of the policy", "variances, as multiples of those of the policy")
 LAYERS = (
-    "linear layers",
-    "each is used once",
+    "number of linear layers",
+    "each linear layer is used once",
     "layers without a bias",
-    "into the first layer goes",
+    "input of the first layer",
     "units of the hidden layers",
-    "between the layers is",
-    "after the last layer comes",
+    "activations between the layers",
+    "activation after the last layer",
     "weights and biases without a gradient",
-    "hidden layers whose weights are not all different",
+    "hidden layers with repeated initial weights",
 )
-KEPT = ("observations kept", "states kept", "actions kept", "log-probabilities kept")
-SCATTER = ("number of the numbers", "the next actions are others", "rows are independent")
+KEPT = ("stored observations", "stored states", "stored actions", "stored log-probabilities")
+SCATTER = ("number of sampled values", "a second call returns new samples", "rows are independent")
 LOG_SIGMA = (
-    "log_sigma at first",
-    "log_sigma is a parameter of the network",
-    "the two share no parameter",
-    "shape of the parameter",
-    "log_sigma, after the parameter was set",
-    "the means have changed by that",
-    "gradient for the parameter",
+    "initial log_sigma",
+    "log_sigma is an nn.Parameter of the actor",
+    "two actors share no parameter",
+    "shape of the parameter log_sigma",
+    "returned log_sigma after the parameter was changed",
+    "mu changes with the parameter log_sigma",
+    "gradient for the parameter log_sigma",
 )
 ROWS = ("state", "action", "log_prob")
 # The best possible is 0; standing still gives -1.3, and the actor begins at -7.8.
