@@ -54,9 +54,9 @@ class Watch:
         if not all(parameter.requires_grad for parameter in parameters):
             changed.append("requires_grad of the network")
         if self.net and [module.training for module in self.net.modules()] != self.modes:
-            changed.append("the mode of the network: training or evaluation")
+            changed.append("training or evaluation mode of the network")
         if not torch.is_grad_enabled():
-            changed.append("torch's gradient mode, which was left off")
+            changed.append("torch.is_grad_enabled(), which is now False")
         torch.set_grad_enabled(True)
         return changed
 
@@ -94,21 +94,25 @@ def form_of(result: Any) -> dict[str, Any]:
     """Return what holds the numbers of a result, and how."""
     if isinstance(result, Tensor):
         return {
-            "kind": "torch.Tensor",
+            "type": "torch.Tensor",
             "dtype": str(result.dtype).removeprefix("torch."),
             "shape": list(result.shape),
             "requires_grad": result.requires_grad,
         }
     if isinstance(result, (np.ndarray, np.generic)):
-        return {"kind": "a NumPy array", "dtype": str(result.dtype), "shape": list(result.shape), "requires_grad": False}
-    return {"kind": describe_kind(result)}
+        return {"type": "a NumPy array", "dtype": str(result.dtype), "shape": list(result.shape), "requires_grad": False}
+    return {"type": describe_kind(result)}
 
 
 def form_of_loss(result: Any) -> dict[str, Any]:
     """Return what a loss is. Whether it leads to the parameters is seen in their gradients."""
     if not isinstance(result, Tensor):
-        return {"kind": describe_kind(result)}
-    return {"kind": "torch.Tensor", "floating-point": result.is_floating_point(), "how many numbers": result.numel()}
+        return {"type": describe_kind(result)}
+    return {
+        "type": "torch.Tensor",
+        "the dtype is floating-point": result.is_floating_point(),
+        "number of elements": result.numel(),
+    }
 
 
 def loss_facts(call: Callable[..., Any], net: nn.Module, given: dict[str, Tensor]) -> dict[str, Any]:
@@ -283,11 +287,11 @@ def rollouts(
     watch = Watch(policy)
     facts = rollout_facts(submitted.collect_rollouts(env, policy, len(rewards), seed=ring, **progress))
     return facts | {
-        "actions that were played": env.actions,
-        "episodes begun": env.episode + 1,
-        "steps": len(env.actions),
-        "reset was called with a seed": any(seed is not None for seed in env.seeds),
-        "seed array afterwards": ring,
+        "actions passed to env.step": env.actions,
+        "number of calls of env.reset": env.episode + 1,
+        "number of calls of env.step": len(env.actions),
+        "env.reset is called with a seed": any(seed is not None for seed in env.seeds),
+        "seed array after the call": ring,
         "changed by the call": watch.changed(),
     }
 
@@ -297,10 +301,13 @@ def long_rollout(submitted, lengths: list[int]) -> dict:
     env = Replay([np.zeros((length + 1, 1)) for length in lengths], [np.ones(length) for length in lengths])
     policy = utils.SimpleReLuNetwork(1, 2, out_logsoftmax=True, fixed_init=[0.0, 0.0])
     facts = rollout_facts(submitted.collect_rollouts(env, policy, len(lengths), seed=np.arange(5)))
-    counts = {"episodes begun": env.episode + 1, "steps": len(env.actions)}
+    counts = {"number of calls of env.reset": env.episode + 1, "number of calls of env.step": len(env.actions)}
     if "returned" in facts and facts["returned"] != PAIR:
         return counts | {"returned": facts["returned"]}
-    return counts | {"rows": len(facts["rewards"]), "rows that end an episode": int(facts["terminateds"].sum())}
+    return counts | {
+        "number of rows in the buffer": len(facts["rewards"]),
+        "number of terminated rows": int(facts["terminateds"].sum()),
+    }
 
 
 def unseeded_rollouts(submitted, num_actions: int, length: int) -> dict:
@@ -312,8 +319,8 @@ def unseeded_rollouts(submitted, num_actions: int, length: int) -> dict:
         submitted.collect_rollouts(env, policy, 1)
         played.append(env.actions)
     return {
-        "the second rollout repeats the actions of the first": played[0] == played[1],
-        "every action is played": len(set(played[0])) == num_actions,
+        "two rollouts without a seed have the same actions": played[0] == played[1],
+        "every action is sampled at least once": len(set(played[0])) == num_actions,
     }
 
 
@@ -341,9 +348,10 @@ def rollout_facts(result: Any) -> dict[str, Any]:
     facts["actions"] = values_of(buffer.actions, -1, 1)
     form = {name: form_of(getattr(buffer, name)) for name in fields}
     for entry in form.values():
-        entry["shape"][:1] = ["rows"]
+        entry["shape"][:1] = ["T"]
+    form = {name: {f"{part} of {name}": value for part, value in entry.items()} for name, entry in form.items()}
     number = isinstance(final_reward, (float, int, np.floating, np.integer))
-    form["mean final reward"] = {"kind": "a number" if number else form_of(final_reward)["kind"]}
+    form["mean final reward"] = {"type of mean final reward": "a number" if number else form_of(final_reward)["type"]}
     return {"returned": PAIR, **facts, "mean final reward": plain_number(final_reward), "form": form}
 
 
@@ -509,8 +517,8 @@ def recorded_training(
     }
 
 
-FUNCTIONS = "the functions that are given are called"
-FUNCTIONS_OF_THE_VALUE_NETWORK = "the functions of the value network that are given are called"
+FUNCTIONS = "the loop calls the loss and get_returns passed to it"
+FUNCTIONS_OF_THE_VALUE_NETWORK = "the loop calls the value network functions passed to it"
 RECORDED = ("lengths", "actions", "rewards", "returns", "advantages", "policy_rows")
 
 
@@ -554,9 +562,9 @@ class Recording:
         self.forms: dict[str, set[str]] = {}
         self.of_the_moment: list[bool] = []
         self.passed_on = {
-            "collect_rollouts receives the environment and the policy": True,
+            "collect_rollouts receives env and policy": True,
             "collect_rollouts receives rollout_seed": True,
-            "get_returns keeps its default discount factor": True,
+            "get_returns is called with the default discount_factor": True,
             FUNCTIONS: True,
             FUNCTIONS_OF_THE_VALUE_NETWORK: True,
             "get_advantages receives the value network": True,
@@ -594,7 +602,7 @@ class Recording:
     def collect_rollouts(self, env, policy, num_rollouts, base_rollout=0, num_total_rollouts=None, seed=None):
         """Return the next recorded episodes, after the last one the first again, and the mean of their last rewards."""
         alike = hasattr(env, "step") and acts_alike(policy, self.policy, tensor(self.observed))
-        self.passed_on["collect_rollouts receives the environment and the policy"] &= alike
+        self.passed_on["collect_rollouts receives env and policy"] &= alike
         self.passed_on["collect_rollouts receives rollout_seed"] &= seed is self.ring
         first, self.rollouts = self.rollouts, self.rollouts + int(num_rollouts)
         if self.rollouts > 20 * len(self.lengths):
@@ -616,7 +624,7 @@ class Recording:
         return buffer, self.final_rewards[-1]
 
     def get_returns(self, rollout_buffer, discount_factor: float = 0.95) -> Tensor:
-        self.passed_on["get_returns keeps its default discount factor"] &= float(discount_factor) == 0.95
+        self.passed_on["get_returns is called with the default discount_factor"] &= float(discount_factor) == 0.95
         return self.returns[self.rows_of(rollout_buffer.observations)].unsqueeze(1)
 
     def get_advantages(self, value_net, observations: Tensor, returns: Tensor) -> Tensor:
@@ -625,10 +633,10 @@ class Recording:
         rows = self.rows_of(observations)
         found = self.advantages[rows].unsqueeze(1) * len(rows) + returns.reshape(-1, 1)
         whole = sorted(rows) == sorted(self.collections[-1])
-        self.know("advantages" if whole else "advantages of a part of the rows", rows, found)
+        self.know("advantages" if whole else "advantages computed on a subset of the rows", rows, found)
         return found
 
-    def actor_loss(self, policy=None, observation=None, ppo_clip: Any = "nothing", **others: Any) -> Tensor:
+    def actor_loss(self, policy=None, observation=None, ppo_clip: Any = "not passed", **others: Any) -> Tensor:
         self.clips.add(str(plain_number(ppo_clip)))
         loss = self.loss("policy", policy, observation, others)
         with torch.no_grad():
@@ -650,7 +658,7 @@ class Recording:
         noted = {name: others.get(name) for name in ("action", "old_logits", "return_or_advantage", "returns")}
         for argument, value in (noted | {"observation": observation}).items():
             form = "not passed" if value is None else short_form(value, len(rows))
-            self.forms.setdefault(argument if name == "policy" else f"{argument} of the value loss", set()).add(form)
+            self.forms.setdefault(f"{argument} in the {name} loss, dtypes and shapes", set()).add(form)
         self.minibatches["batches" if name == "policy" else "critic batches"].append(
             {
                 "collection": len(self.collections) - 1,
@@ -746,7 +754,7 @@ def form_of_list(values: Any) -> list[str]:
     kinds = set()
     for value in values:
         if isinstance(value, Tensor):
-            graph = " that holds the graph of its loss" if value.requires_grad else ""
+            graph = " with requires_grad=True" if value.requires_grad else ""
             kinds.add("a number" if value.numel() == 1 and not graph else f"a tensor {list(value.shape)}{graph}")
         elif isinstance(value, (float, int, np.floating, np.integer)) or (isinstance(value, np.ndarray) and value.size == 1):
             kinds.add("a number")
@@ -788,7 +796,7 @@ class Pieces:
             if found := fault(result, [*given, *named.values()]):
                 self.remarks.append(f"your {name} returned {found}")
             if not torch.is_grad_enabled():
-                self.remarks.append(f"your {name} left torch's gradient mode off")
+                self.remarks.append(f"your {name} left gradients disabled (torch.is_grad_enabled() is False)")
             return result
 
         return piece
@@ -817,7 +825,7 @@ def rows_of_numbers(result: Any, given: list[Any]) -> str | None:
     if not isinstance(result, Tensor) or result.dtype != torch.float32 or result.shape != (rows, 1):
         return f"{short_form(result, -1)}, {wanted}"
     if result.requires_grad:
-        return f"numbers that carry a gradient, {wanted} without one"
+        return f"a tensor with requires_grad=True, {wanted} without a gradient"
     return None if result.isfinite().all() else f"numbers that are nan or infinite, {wanted}"
 
 
@@ -859,7 +867,9 @@ def one_update(submitted, loss: str, rollouts: int, epochs: int, critic_loss_mul
     value_net = with_numbers(utils.SimpleReLuNetwork(2, 1), 2)
     networks = {"policy": policy, "value network": value_net}
     before = {
-        f"{kind}, {name}": value.detach().clone() for kind, net in networks.items() for name, value in net.named_parameters()
+        f"{name} of the {kind}": value.detach().clone()
+        for kind, net in networks.items()
+        for name, value in net.named_parameters()
     }
     everywhere = tensor(np.stack(np.meshgrid(np.linspace(-1, 1, 6), np.linspace(-1, 1, 6)), axis=-1).reshape(-1, 2))
     with torch.no_grad():
@@ -885,7 +895,9 @@ def one_update(submitted, loss: str, rollouts: int, epochs: int, critic_loss_mul
             rollout_seed=np.array(seed),
         )
         pieces.blaming("train_policy_gradient", training)
-    after = {f"{kind}, {name}": value.detach() for kind, net in networks.items() for name, value in net.named_parameters()}
+    after = {
+        f"{name} of the {kind}": value.detach() for kind, net in networks.items() for name, value in net.named_parameters()
+    }
     if not pieces.results and all(torch.equal(value, before[name]) for name, value in after.items()):
         raise RuntimeError("your train_policy_gradient ended before it called any of your other functions")
     torch.set_grad_enabled(True)
@@ -894,7 +906,7 @@ def one_update(submitted, loss: str, rollouts: int, epochs: int, critic_loss_mul
     rows = {} if "collect_rollouts" not in pieces.results else rollout_facts(pieces.results["collect_rollouts"])
     return {
         "remarks": pieces.remarks[:3],
-        "did not move": [name for name, value in after.items() if torch.equal(value, before[name])],
+        "unchanged parameters": [name for name, value in after.items() if torch.equal(value, before[name])],
         "not finite": [name for name, value in after.items() if not value.isfinite().all()],
         "observations everywhere": everywhere,
         **dict(

@@ -98,7 +98,7 @@ def test_no_step_too_many(student):
 @points(1, question="collect_rollouts")
 def test_seed_is_for_sampling_only(student):
     """All steps and rollouts draw from the same seed array, one entry per step; the seeds affect only the actions."""
-    facts = only("actions", "actions that were played", "seed array afterwards", "reset was called with a seed")
+    facts = only("actions", "actions passed to env.step", "seed array after the call", "env.reset is called with a seed")
     student.expect("rollouts_later", facts)
     student.expect("rollouts_unseeded")
 
@@ -212,7 +212,7 @@ def test_critic_weighted(student):
 def test_critic_learns_returns_again(student):
     """The loop passes returns to the value loss that it received."""
     student.expect("train_critic_heavy", what_the_loss_gets("returns", ("returns", *KINDS), "critic batches"))
-    called = "the functions of the value network that are given are called"
+    called = "the loop calls the value network functions passed to it"
     student.expect("train_critic_heavy", lambda facts: {called: facts["passed on"][called]})
 
 

@@ -51,8 +51,8 @@ def test_a_training_that_never_calls_its_losses() -> None:
     update = {"multiple": 1.0, "rest": 0.0}
     steps = [{"policy": update, "value": {"multiple": 0.5, "rest": 0.0}}]
     facts = {"steps": steps, "batches": [], "moved by more than the steps": {"value": 0.0}}
-    assert view(facts)["updates for one minibatch"] == 1.0
-    assert view({**facts, "batches": [{}], "steps": steps * 3})["updates for one minibatch"] == 3.0
+    assert view(facts)["number of updates per minibatch"] == 1.0
+    assert view({**facts, "batches": [{}], "steps": steps * 3})["number of updates per minibatch"] == 3.0
 
 
 def path_of_noise(rng: np.random.Generator, theta: float, sigma: float, samples: int) -> dict:

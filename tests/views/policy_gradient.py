@@ -42,15 +42,15 @@ def policy_updates(facts: Facts) -> Facts:
     wrong = [step for step in steps if not is_right(step)]
     view: Facts = {
         "the policy loss is called": bool(facts["batches"]),
-        "the optimizer takes steps": bool(steps),
-        "an optimizer step had no gradient": any(not step["arrived"] for step in wrong),
-        "an optimizer step had another gradient than that of its minibatch's loss": bool(wrong),
-        "weights moved by something else than the optimizer": facts["moved by more than the steps"]["policy"],
+        "optimizer.step is called": bool(steps),
+        "the policy has no gradient at an optimizer step": any(not step["arrived"] for step in wrong),
+        "an optimizer step uses the wrong gradient for its minibatch": bool(wrong),
+        "something other than the optimizer changes the policy": facts["moved by more than the steps"]["policy"],
     }
     if wrong:
         # Numbers, because a mistake is recognized by them: that something is wrong shows nothing of what it is.
-        view["multiples of the right gradient, by optimizer step"] = [step["multiple"] for step in steps[:8]]
-        view["beside these, in sizes of the right gradients"] = [step["rest"] for step in steps[:8]]
+        view["factor of the right gradient, per optimizer step"] = [step["multiple"] for step in steps[:8]]
+        view["remainder relative to the right gradient, per optimizer step"] = [step["rest"] for step in steps[:8]]
     return view
 
 
@@ -83,16 +83,14 @@ def both_updates(multiplier: float) -> Callable[[Facts], Facts]:
         wrong = [step["value"] for step in right if not is_right(step["value"], multiplier)]
         seen: Facts = {
             "the policy is updated by the gradient of its own loss": paid or len(right) == len(steps),
-            "the value network is updated by the gradient of its own loss, times critic_loss_multiplier": not wrong,
-            "updates for one minibatch": max(1.0, len(facts["steps"]) / max(len(facts["batches"]), 1)),
-            "weights of the value network moved by something else than the optimizer": facts["moved by more than the steps"][
-                "value"
-            ],
+            "value_net is trained on critic_loss_multiplier · critic loss": not wrong,
+            "number of updates per minibatch": max(1.0, len(facts["steps"]) / max(len(facts["batches"]), 1)),
+            "something other than the optimizer changes the value network": facts["moved by more than the steps"]["value"],
         }
         if not paid and len(right) < len(steps):
-            seen["the policy is updated by this gradient times"] = [step["policy"]["multiple"] for step in steps[:8]]
+            seen["factor of the actor loss gradient, per minibatch"] = [step["policy"]["multiple"] for step in steps[:8]]
         if wrong:
-            seen["it is updated by this gradient times"] = [step["multiple"] for step in wrong[:8]]
+            seen["factor of the critic loss gradient, per minibatch"] = [step["multiple"] for step in wrong[:8]]
         return seen
 
     return view
@@ -118,7 +116,7 @@ def relation(kept: Any, recorded: list[float]) -> bool | str:
     would be others the next time.
     """
     if isinstance(kept, list) and len(kept) == len(recorded) > 1 and agrees(kept, np.cumsum(recorded).tolist()):
-        return "their running sums"
+        return "no, it holds their running sums"
     return agrees(kept, recorded)
 
 
@@ -134,12 +132,12 @@ def lists_of_the_policy(facts: Facts) -> Facts:
     view |= {
         "the first list holds the losses of the policy": relation(facts["actor losses"], lists["actor losses"]),
         "the third list holds the final rewards": agrees(facts["final rewards"], facts["final rewards of the collections"]),
-        "the fourth list holds a learning rate for each step of the scheduler": isinstance(rates, list)
+        "the fourth list holds one learning rate per scheduler step": isinstance(rates, list)
         and any(len(rates) == steps and np.allclose(rates, kind) for kind in kinds),
     }
     kept = ("actor losses", "final rewards", "learning rates")
     wrong = [name for name, right in zip(kept, list(view.values())[1:], strict=True) if right is not True]
-    return view | {f"{name} that were kept": facts[name] for name in wrong}
+    return view | {f"returned {name}": facts[name] for name in wrong}
 
 
 def lists_of_both(multiplier: float) -> Callable[[Facts], Facts]:
@@ -166,7 +164,7 @@ def lists_of_both(multiplier: float) -> Callable[[Facts], Facts]:
             and any(agrees(critic, values) for values in forms),
         }
         wrong = [name for name, right in zip(("actor losses", "critic losses"), list(seen.values()), strict=True) if not right]
-        return seen | {f"{name} that were kept": facts[name] for name in wrong}
+        return seen | {f"returned {name}": facts[name] for name in wrong}
 
     right_lists = dict.fromkeys(
         ("the first list holds the losses of the policy", "the second list holds the losses of the value network"), True
@@ -180,7 +178,7 @@ def form_of_lists(*names: str) -> Callable[[Facts], Facts]:
     def view(facts: Facts) -> Facts:
         if "form of the lists" not in facts:
             return {"returned": facts["returned"]}
-        return {f"{name}: entries that are not a number": facts["form of the lists"][name] for name in names}
+        return {f"entries of {name} that are not plain numbers": facts["form of the lists"][name] for name in names}
 
     return view
 
@@ -209,12 +207,12 @@ def what_the_loss_gets(argument: str, kinds: tuple[str, ...], batches: str = "ba
     def view(facts: Facts) -> Facts:
         given = {number for batch in facts[batches] for number in batch["given"][argument]}
         fitting = (kind for kind in kinds if given <= owners(facts, (kind,)).keys())
-        return {f"{argument} that the loss receives": next(fitting, "other numbers") if given else "nothing"}
+        return {f"{argument} passed to the loss": next(fitting, "other numbers") if given else "nothing"}
 
     return view
 
 
-ADVANTAGES = ("advantages", "advantages of a part of the rows")
+ADVANTAGES = ("advantages", "advantages computed on a subset of the rows")
 KINDS = (*ADVANTAGES, "returns", "rewards")
 
 
@@ -238,13 +236,13 @@ def of_their_rows(facts: Facts) -> Facts:
                 owner = row if name == "action" and number == actions[row] else known.get(name, {}).get(number)
                 foreign |= owner is None and name != "action"
                 aligned &= owner == row or (owner is None and name in ("returns", "return_or_advantage"))
-        view[f"{name} has as many rows as the observation"] = as_many
-        view[f"{name} has the same rows as the observation"] = aligned
+        view[f"{name} and observation have equally many rows"] = as_many
+        view[f"{name} and observation come from the same rows"] = aligned
         if name == "old_logits":
-            view["old_logits are of no row of the rollouts"] = foreign
-            view["old_logits are the policy's answers of the moment"] = facts["old logits are those of the moment"]
+            view["old_logits contain values that are not in the buffer"] = foreign
+            view["old_logits are recomputed with the current policy"] = facts["old logits are those of the moment"]
     if facts["critic batches"]:
-        view["the value loss gets the rows of the same minibatches"] = used_rows(facts, "critic batches") == used_rows(facts)
+        view["both losses receive the same minibatches"] = used_rows(facts, "critic batches") == used_rows(facts)
     return view
 
 
@@ -285,8 +283,8 @@ def rows_of_epochs(minibatch_size: int) -> Callable[[Facts], Facts]:
                 unlike.append([len(batch) for batch in split])
         used = [[row for batch in split for row in batch] for _, split in found]
         return {
-            "epochs": len(found),
-            "an epoch has minibatches of other sizes, such as": unlike[:1],
+            "number of epochs in all collections": len(found),
+            "wrong minibatch sizes in an epoch": unlike[:1],
             "an epoch uses rows of another collection": any(-1 in rows for rows in used),
             "an epoch uses a row more than once, and leaves others out": any(len(set(rows)) < len(rows) for rows in used),
         }
@@ -302,11 +300,11 @@ def dealt(facts: Facts) -> dict[str, bool]:
     splits = [(number, frozenset(map(frozenset, split))) for number, split in epochs(facts) if len(split) > 2]
     firsts = dict(reversed(splits))
     return {
-        "all minibatches of an epoch are runs of neighboring rows": any(
+        "all minibatches of an epoch are blocks of consecutive rows": any(
             all(max(part) - min(part) < len(part) for part in split) for _, split in splits
         ),
-        "a later epoch has the same minibatches as an earlier one of its collection": len(set(splits)) < len(splits),
-        "two collections have the same minibatches": len(set(firsts.values())) < len(firsts),
+        "two epochs of a collection have the same minibatches": len(set(splits)) < len(splits),
+        "two collections are shuffled in the same way": len(set(firsts.values())) < len(firsts),
     }
 
 
@@ -315,8 +313,8 @@ def one_of_each(facts: Facts) -> Facts:
     batches, steps = len(facts["batches"]), len(facts["steps"])
     kept = facts.get("actor losses")
     return {
-        "updates for a minibatch": steps / batches if steps and batches else 1.0,
-        "numbers in the first list for a minibatch": len(kept) / batches if isinstance(kept, list) and batches else 1.0,
+        "number of updates per minibatch": steps / batches if steps and batches else 1.0,
+        "number of actor losses per minibatch": len(kept) / batches if isinstance(kept, list) and batches else 1.0,
     }
 
 
@@ -327,12 +325,12 @@ def passed_on(facts: Facts) -> Facts:
     """Return what became of the arguments of a training without a value network."""
     view = {name: done for name, done in facts["passed on"].items() if "value network" not in name}
     steps = facts["scheduler steps"] / max(len(facts["rows of the collections"]), 1)
-    return view | {"ppo_clip of the loss": facts["clip ranges"], "steps of the scheduler for a collection": steps}
+    return view | {"loss argument ppo_clip": facts["clip ranges"], "number of scheduler steps per collection": steps}
 
 
 def collected(facts: Facts) -> Facts:
     """Return how much was collected."""
-    return {"collections": len(facts["rows of the collections"]), "rollouts": facts["rollouts"]}
+    return {"number of collections": len(facts["rows of the collections"]), "number of rollouts": facts["rollouts"]}
 
 
 def defaults(facts: Facts) -> Facts:
@@ -341,9 +339,9 @@ def defaults(facts: Facts) -> Facts:
     rows = sum(map(len, facts["rows of the collections"]))
     used = sum(len(batch["row"]) for batch in facts["batches"])
     return collected(facts) | {
-        "ppo_clip of the loss": facts["clip ranges"],
-        "rows of the largest minibatch": largest,
-        "epochs": round(used / max(rows, 1)),
+        "loss argument ppo_clip": facts["clip ranges"],
+        "number of rows in the largest minibatch": largest,
+        "number of epochs per collection": round(used / max(rows, 1)),
     }
 
 

@@ -116,7 +116,7 @@ def test_rows_belong_together(student):
 @points(1, question="collect_rollouts")
 def test_actions(student):
     """Each step samples one action with utils.distribution_sample and the seed, takes it, and stores it."""
-    facts = only("actions", "actions that were played", "seed array afterwards", "reset was called with a seed")
+    facts = only("actions", "actions passed to env.step", "seed array after the call", "env.reset is called with a seed")
     student.expect("rollouts_three_episodes", facts)
 
 
@@ -258,7 +258,7 @@ def test_both_networks_are_updated(student):
 def test_critic_learns_returns(student):
     """The loop calls the value loss that it received, with returns, not with rewards or advantages."""
     student.expect("train_critic_minibatches", what_the_loss_gets("returns", ("returns", *KINDS), "critic batches"))
-    called = "the functions of the value network that are given are called"
+    called = "the loop calls the value network functions passed to it"
     student.expect("train_critic_minibatches", lambda facts: {called: facts["passed on"][called]})
 
 
@@ -377,8 +377,8 @@ def test_it_runs(student):
 @points(2, question="one_update")
 def test_it_moves_both_networks(student):
     """The update changes every parameter of both networks, but only the policy if critic_loss_multiplier is 0."""
-    student.expect("update_vanilla", only("did not move"))
-    student.expect("update_without_critic_loss", only("did not move"))
+    student.expect("update_vanilla", only("unchanged parameters"))
+    student.expect("update_without_critic_loss", only("unchanged parameters"))
 
 
 @points(2, question="one_update")
