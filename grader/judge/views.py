@@ -169,7 +169,7 @@ def shuffled(collections: Sequence[int], epochs: int) -> View:
         begins = [{frozenset(row - min(map(min, split)) for row in part) for part in split} for split in first if split]
         return {
             "every epoch goes through the rows in order": all(all(ordered) for ordered in in_order),
-            "all minibatches of an epoch are runs of neighboring rows": any(all(runs) for runs in neighbors),
+            "all minibatches of an epoch are blocks of consecutive rows": any(all(runs) for runs in neighbors),
             "two collections have the same minibatches": len(begins) > 1 and begins[0] == begins[1],
             "a later epoch has the same minibatches as an earlier one": any(
                 set(splits[index]) in map(set, splits[index - index % epochs : index]) for index in range(len(splits))

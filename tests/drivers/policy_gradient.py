@@ -21,7 +21,6 @@ from grader.sandbox.facts import call_beforehand, describe_kind, fake_names, flo
 
 PAIR = "a finalized RolloutBuffer and a number"
 UNCONNECTED = "none: the loss is not connected to this parameter"
-FOUR_LISTS = "four lists: actor losses, critic losses, final rewards, learning rates"
 MAX_CURVE = 5_000  # numbers of a learning curve: more would make the answer too large, and cost the check
 
 
