@@ -282,7 +282,7 @@ def expect_alone(student, case, *facts):
 def render_mistakes(name: str) -> str:
     """Return mistakes.py, still without any."""
     return f'''\
-"""Mistakes of `{name}`: what students really get wrong. None is declared yet, so nothing shows that the checks catch any.
+"""Mistakes of `{name}`: what students really get wrong. Without any, nothing shows that the checks catch anything.
 
 Each needs a hint (the question that a good tutor would ask) and must lose points. docs/authoring.md shows how they are written:
 

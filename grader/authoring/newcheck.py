@@ -20,6 +20,7 @@ else:
 
 TITLE = f"{DRAFT} What does a student learn from this case?"
 WORTH = 1  # points of a new check
+FAKED = " with fakes"  # what firstfiles.py adds to the names of facts that are found with fakes in place of other functions
 
 
 def plan_case(home: AssignmentFiles, variation: Variation) -> dict[Path, str]:
@@ -45,17 +46,27 @@ def render_check(home: AssignmentFiles, variation: Variation) -> str:
 
 
 def _find_statement(text: str, variation: Variation) -> str:
-    """Return how a check uses the old case, with its view and tolerances, but for the new case; by default all facts."""
+    """Return how a check uses the old case, with its view and tolerances, but for the new case; by default all facts.
+
+    A check that names the facts which it compares counts only if one of those is among them that the new case is there for.
+    """
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef) and _is_about(node, variation.question):
             match [part for part in node.body if not _is_title(part)]:
                 case [ast.Expr(value=ast.Call() as call)]:
                     call = copy.deepcopy(call)
                     named = [part for part in ast.walk(call) if isinstance(part, ast.Constant) and part.value == variation.base]
-                    if len(named) == 1:
+                    if len(named) == 1 and _compares(call, variation):
                         named[0].value = variation.name
                         return ast.unparse(call)
     return f'student.expect("{variation.name}")'
+
+
+def _compares(call: ast.Call, variation: Variation) -> bool:
+    """Return whether a check that names facts compares one for which the variation is there."""
+    names = {part.value for part in ast.walk(call) if isinstance(part, ast.Constant)} - {variation.base}
+    wanted = {fact.removesuffix(FAKED) for fact in variation.facts} - {""}
+    return not names or not wanted or bool(names & wanted)
 
 
 def _is_about(node: ast.FunctionDef, question: str) -> bool:

@@ -59,7 +59,7 @@ def explain_fault(model: type[BaseModel], fault: ErrorDetails) -> str:
             return f"there is no key {key!r} here; it belongs at the top of the file, above the first [section]"
         return f"there is no key {key!r} here; {suggest(key, known)}"
     if kind == "missing":
-        return "expected a value, found none"
+        return f"expected a value, found none; add a line `{place[-1]} = ...`"
     if kind == "tuple_type" and isinstance(found, dict):
         return f"expected a list; write [[{place[-1]}]] in double brackets"
     what = re.sub(", (got|unable to) .*", "", KINDS.get(kind, fault["msg"]))

@@ -40,6 +40,7 @@ MUTANT_HINTS = (
     (r".*exchanged", "In which order should these two be?"),
     (r"opposite_condition|or_for_and|and_for_or|without_condition", "When exactly should this condition hold?"),
     (r"(min_for_max|max_for_min|argmin_for_argmax|argmax_for_argmin)", "Do you need the smallest value, or the largest?"),
+    (r"other_(argument|operand)", "Which value does this expression need here?"),
     (r"other_number", "Which number does the formula have here?"),
     (r"without_", "Which part of the formula is missing in your line?"),
 )
@@ -190,6 +191,12 @@ def _last_name(text: str) -> str:
     return words[-1] if words else "block"
 
 
+def _has_same_parts(before: ast.Call | ast.BinOp, after: ast.AST) -> bool:
+    """Return whether an expression has the operands or arguments of another one, in some order."""
+    one, other = ([ast.dump(part) for part in ast.iter_child_nodes(node)] for node in (before, after))
+    return sorted(one) == sorted(other)
+
+
 # A table; each row has one or two lines.
 def _name_expressions(before: ast.AST, after: ast.AST) -> str:  # noqa: C901
     match before, after:
@@ -204,8 +211,9 @@ def _name_expressions(before: ast.AST, after: ast.AST) -> str:  # noqa: C901
                 lost = right if ast.dump(after) == ast.dump(left) else left
                 return f"without_{_word(ast.unparse(lost))}"
             if isinstance(after, ast.BinOp):
-                same = type(after.op) is type(op)
-                return "exchanged" if same else f"{WORDS.get(type(after.op), 'other')}_for_{WORDS.get(type(op), 'other')}"
+                if type(after.op) is type(op):
+                    return "exchanged" if _has_same_parts(before, after) else "other_operand"
+                return f"{WORDS.get(type(after.op), 'other')}_for_{WORDS.get(type(op), 'other')}"
         case ast.UnaryOp(op=ast.Not()), _:
             return "opposite_condition"
         case ast.UnaryOp(), _:
@@ -220,7 +228,9 @@ def _name_expressions(before: ast.AST, after: ast.AST) -> str:  # noqa: C901
             if ast.dump(one) != ast.dump(other):
                 return f"{_word(_last_name(ast.unparse(other)))}_for_{_word(_last_name(ast.unparse(one)))}"
             left_out = [keyword.arg or "options" for keyword in keywords if keyword.arg not in {each.arg for each in fewer}]
-            return f"without_{_word(left_out[0])}" if left_out else "arguments_exchanged"
+            if left_out:
+                return f"without_{_word(left_out[0])}"
+            return "arguments_exchanged" if _has_same_parts(before, after) else "other_argument"
         case ast.Call(func=function), _:
             return f"without_{_word(_last_name(ast.unparse(function)))}"
         case ast.Constant(value=bool()), _:

@@ -204,7 +204,7 @@ class _Entry:
                 f"{self.id}: there is no question {options.get('question')!r}; there are: {there_are}"
             ) from None
         replaced = replaces or function
-        original = _definition(solution, replaced)
+        original = _find_definition(self.id, solution, replaced)
         if self.definition is None:
             new = _edited(_text(solution, original), edits, self.id)
         else:
@@ -292,6 +292,25 @@ def _definition(text: str, name: str) -> Definition:
     if len(found) != 1:
         raise CatalogueError(f"the solution defines {name} {len(found)} times, expected once")
     return found[0]
+
+
+def _find_definition(identifier: str, solution: str, name: str) -> Definition:
+    """Return the function or class that an entry replaces; explain if it is a method, which stands inside a class."""
+    owners = [
+        node.name
+        for node in _parsed(solution).body
+        if isinstance(node, ast.ClassDef)
+        and any(isinstance(part, ast.FunctionDef) and part.name == name.rpartition(".")[2] for part in node.body)
+    ]
+    try:
+        return _definition(solution, name)
+    except CatalogueError as error:
+        if not owners:
+            raise CatalogueError(f"{identifier}: {error}") from None
+        wanted = (
+            f"write the whole class in place of the method: `class {identifier}` with function={owners[0]!r}, or use altered"
+        )
+        raise CatalogueError(f"{identifier}: {name} is a method of {owners[0]}; {wanted}") from None
 
 
 _parsed = lru_cache(1)(ast.parse)  # the solution, for one entry after another

@@ -116,6 +116,7 @@ def measure_cost(assignment: Assignment, checks: Sequence[CheckResult], mistake:
 def judge_costs(costs: Sequence[MistakeCost], exceptions: Sequence[CollateralException]) -> Iterator[Finding]:
     """Yield the cost of each mistake on other questions, the faults in it, and the largest cost."""
     met: set[CollateralException] = set()
+    too_much = False
     excused: dict[str, CollateralException] = {entry.mistake: entry for entry in exceptions}
     for cost in costs:
         faults = list(cost.faults())
@@ -124,6 +125,7 @@ def judge_costs(costs: Sequence[MistakeCost], exceptions: Sequence[CollateralExc
             met.add(entry)
             yield from ((f"{fault} (allowed: {entry.reason})", None) for fault in faults)
         else:
+            too_much |= bool(faults)
             yield from ((fault, True) for fault in faults)
         if cost.points_beside and not faults:
             points = f"{cost.points_beside:g} points on other questions and {cost.own_points:g} on its own"
@@ -133,7 +135,7 @@ def judge_costs(costs: Sequence[MistakeCost], exceptions: Sequence[CollateralExc
             yield f"collateral.toml is stale: {entry.mistake} needs no exception, or is no longer in the catalogue", True
     if len(exceptions) > MOST_EXCEPTIONS:
         yield f"collateral.toml allows {len(exceptions)} exceptions; at most {MOST_EXCEPTIONS} are allowed", True
-    yield _largest(costs), False
+    yield _largest(costs), None if too_much else False
 
 
 def judge_visibility(costs: Sequence[MistakeCost]) -> Iterator[Finding]:

@@ -152,7 +152,8 @@ def _other_inputs(value: Any) -> Iterator[tuple[str, Any]]:
         for what, other in _other_inputs(np.array(value)):
             yield what, other.tolist()
     elif isinstance(value, np.ndarray) and value.size and value.dtype != bool:
-        others = {"ten times as large": value * 10}
+        with np.errstate(over="ignore"):
+            others = {"ten times as large": value * 10}
         if value.ndim and len(value) > 1:
             others |= {
                 "of the first row": value[:1],

@@ -108,6 +108,7 @@ def find_cases(
         pending = {text: pool.submit(answer_calls, text, calls, 0) for text in texts}
         answers = {text: each.result() for text, each in pending.items()}
         telling: dict[int, list[Unseparated]] = {}
+        facts: dict[int, set[str]] = {}
         for one in own:
             overlooked = {
                 (driver, fact)
@@ -117,8 +118,10 @@ def find_cases(
             for index, variation in enumerate(tried):
                 place = index + len(before)
                 seen = _list_differences(answers[one.one][place], answers[one.other][place])
-                if any((variation.driver, fact) not in overlooked for fact in seen):
+                if new := {fact for fact in seen if (variation.driver, fact) not in overlooked}:
                     telling.setdefault(index, []).append(one)
+                    facts[index] = facts.get(index, set()) | new
+        tried = [replace(one, facts=tuple(sorted(facts.get(index, ())))) for index, one in enumerate(tried)]
         chosen = list(_choose(tried, telling))
         proposed += [replace(case, variation=format_code(home, case.variation)) for case in chosen]
         told = [one for case in chosen for one in case.tells]

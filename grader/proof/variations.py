@@ -35,6 +35,7 @@ class Variation:
         name: Its name as a case, which says how it was made.
         base: The name of the existing case.
         code: Its declaration in cases.py.
+        facts: The facts that it is there for: its check must compare one of them.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Variation:
     question: str
     inputs: Inputs
     code: str
+    facts: tuple[str, ...] = ()
 
 
 def list_variations(home: AssignmentFiles, function: str | None = None, most: int = MOST_OF_A_CASE) -> Iterator[Variation]:
