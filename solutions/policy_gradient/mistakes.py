@@ -568,6 +568,13 @@ copy_of_the_seed_passed_on = altered(
     source="student code",
 )
 
+seed_starts_again_at_every_step = altered(
+    "collect_rollouts",
+    {"distribution_sample(logits, seed=seed)": "distribution_sample(logits, seed=None if seed is None else seed.copy())"},
+    hint="Does each sample continue with the seed array that the previous sample left, or does it start anew?",
+    source="student code",
+)
+
 seed_not_passed_on = altered(
     "collect_rollouts",
     {"distribution_sample(logits, seed=seed)": "distribution_sample(logits)"},
@@ -833,6 +840,23 @@ def advantages_negated(value_net, observations, returns):
 def advantages_not_standardized(value_net, observations, returns):
     with torch.no_grad():
         return returns - value_net(observations)
+
+
+@mistake(
+    "get_advantages",
+    hint="Which of the two do you standardize: the returns alone, or the differences R_t - V(s_t)?",
+    source="student code",
+)
+def returns_standardized_before_the_values(value_net, observations, returns):
+    with torch.no_grad():
+        return (returns - returns.mean()) / (returns.std() + 1e-10) - value_net(observations)
+
+
+@placement("returns_standardized_before_the_values", "and the differences again")
+def returns_and_differences_standardized(value_net, observations, returns):
+    with torch.no_grad():
+        advantages = (returns - returns.mean()) / (returns.std() + 1e-10) - value_net(observations)
+        return (advantages - advantages.mean()) / (advantages.std() + 1e-10)
 
 
 @mistake("get_advantages", hint="What standard deviation should the advantages have?")
@@ -1142,6 +1166,13 @@ clip_range_not_passed_on = altered(
     "train_policy_gradient.without_critic",
     {'                    "ppo_clip": ppo_clip,\n': ""},
     hint="Which argument of the training loop never reaches the loss?",
+)
+
+clip_range_annealed = altered(
+    "train_policy_gradient.without_critic",
+    {'"ppo_clip": ppo_clip,': '"ppo_clip": ppo_clip * (1 - base_rollout / rollouts),'},
+    hint="Which clip range does the loss get in the last collection: ppo_clip, or a smaller one?",
+    source="student code",
 )
 
 single_rows_left_out = altered(
