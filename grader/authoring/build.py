@@ -18,7 +18,7 @@ from grader.assignment import SUITES, AssignmentFiles, UsageError
 from grader.authoring.moves import describe_moves
 from grader.authoring.notebook import make_notebook
 from grader.authoring.overview import write_overview
-from grader.authoring.recipes import cook_case, holds_nan, list_unstorable, load_recipes, same_inputs
+from grader.authoring.recipes import MAX_CASE, check_size, cook_case, holds_nan, list_unstorable, load_recipes, same_inputs
 from grader.authoring.stub import make_stub
 from grader.judge.compare import difference
 from grader.judge.failure import explain_failure
@@ -34,7 +34,6 @@ from grader.sandbox.wire import ValueRefused
 
 WORTH_A_WORKER = 8  # mistakes per worker: starting a copy of the grader costs as much as trying some mistakes
 DEFAULT_SEED = 1
-MAX_CASE = 250_000  # characters of a case with its answer: people read it, and every clone contains it
 SECONDS = 60  # seconds (wall clock) for one case on the solution
 
 
@@ -197,6 +196,7 @@ def solve_cases(harness: Harness, cases: dict[str, Case]) -> dict[str, Case]:
             raise UsageError(f"case {key}: its driver {case.driver!r} fails on the solution: {why}\n{reply.output}".strip())
         if reply.facts is None:
             raise UsageError(f"case {key}: its driver {case.driver!r} returns None; let it return its facts, in a dict by name")
+        check_size(key, reply.facts)
         solved[key] = replace(case, answer=reply.facts, influences=_measure(harness, submission, case))
         try:
             size = len(answers.render_answers("", SuiteAnswers(0, {key: solved[key]}, {})))

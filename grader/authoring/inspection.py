@@ -13,8 +13,17 @@ from pathlib import Path
 from grader import answers
 from grader.answers import CaseRecipe
 from grader.assignment import SUITES, AssignmentFiles, UsageError
-from grader.authoring.checks_read import ReadCheck, list_checks, list_draft_titles, read_calls
-from grader.authoring.recipes import RecipeError, cook_case, holds_nan, list_unstorable, load_recipes
+from grader.authoring.checks_read import ReadCheck, list_checks, list_draft_titles, list_uncollected, read_calls
+from grader.authoring.recipes import (
+    RecipeError,
+    check_size,
+    cook_case,
+    holds_nan,
+    list_unstorable,
+    load_recipes,
+    same_inputs,
+)
+from grader.authoring.references import list_bound_names, list_broken_references
 from grader.authoring.slips import Slip, find_question_line, list_setting_slips
 from grader.authoring.staleness import list_stale_files
 from grader.authoring.stub import BEGIN, StubError, make_stub
@@ -47,7 +56,7 @@ def inspect_assignment(root: Path, name: str, stale: bool = True) -> list[Slip]:
     if found := [*_find_missing(home), *_find_syntax_errors(home)]:
         return found
     found += _inspect_solution(home)
-    defined = _functions(home.solution / home.assignment.submission)
+    defined = list_bound_names(home.solution / home.assignment.submission)
     blind = any(question.function not in defined for question in home.assignment.questions)
     recipes, slips = _read_cases(home)
     found += slips
@@ -124,8 +133,8 @@ def _inspect_solution(home: AssignmentFiles) -> Iterator[Slip]:
 
 def _read_cases(home: AssignmentFiles) -> tuple[dict[str, CaseRecipe], list[Slip]]:
     """Return the cases by name, and their slips."""
-    path, drivers = home.solution / "cases.py", _functions(home.drivers)
-    lines = _functions(path)
+    path, drivers = home.solution / "cases.py", list_bound_names(home.drivers)
+    lines = list_bound_names(path)
     slips = [Slip(path, line, f"a second case is called {name}; only the last one counts") for name, line in _doubles(path)]
     try:
         recipes = {recipe.name: recipe for recipe in load_recipes(home)}
@@ -134,18 +143,23 @@ def _read_cases(home: AssignmentFiles) -> tuple[dict[str, CaseRecipe], list[Slip
             named = re.match(r"case (\w+): ", fault)
             slips.append(Slip(path, lines.get(named[1], 0) if named else error.line, fault))
         return {}, slips
+    inputs = {}
     for name, recipe in recipes.items():
         line = lines.get(name, 0)
         if recipe.driver not in drivers:
             text = f"case {name} calls the driver {recipe.driver!r}, which {home.drivers.name} in tests/drivers does not define"
             slips.append(Slip(path, line, f"{text}; {suggest(recipe.driver, drivers)}"))
         try:
-            inputs = cook_case(recipe, 1).inputs
-            if bad := list_unstorable(inputs):
+            case = cook_case(recipe, 1)
+            inputs[name] = recipe.driver, case.inputs
+            check_size(name, case.inputs)
+            if bad := list_unstorable(case.inputs):
                 slips.append(Slip(path, line, f"case {name}: {', '.join(bad)} holds NaN or infinity, which cannot be stored"))
+            elif not same_inputs(case, cook_case(recipe, 1)):
+                slips.append(Slip(path, line, f"case {name} has other inputs each time: draw them from its argument"))
         except UsageError as error:
             slips.append(Slip(path, line, str(error)))
-    return recipes, slips
+    return recipes, [*slips, *list_broken_references(home, inputs)]
 
 
 def _inspect_checks(
@@ -157,6 +171,8 @@ def _inspect_checks(
         yield from (
             Slip(path, line, f"a second check is called {name}; only the last one runs") for name, line in _doubles(path)
         )
+        for name, line in list_uncollected(path):
+            yield Slip(path, line, f"{name} has @points, but its name does not begin with test: pytest does not run it")
         for check in checks[suite]:
             if check.points is None:
                 yield Slip(path, check.line, f"{check.name} needs @points(number, question=...)")
@@ -171,7 +187,7 @@ def _inspect_checks(
                 yield Slip(path, line, f"the case {name!r} is {recipes[name].suite}, and not for {suite} checks")
             elif name not in recipes:
                 yield Slip(path, line, f"there is no case {name!r} in cases.py; {suggest(name, own)}")
-        lines = _functions(home.solution / "cases.py")
+        lines = list_bound_names(home.solution / "cases.py")
         for name in own if not calls.computed else ():
             if name not in calls.texts:
                 yield Slip(
@@ -237,7 +253,7 @@ def _read_catalogue(home: AssignmentFiles, blind: bool) -> tuple[list[Variant], 
             found = load_catalogue(home, kind)
         except CatalogueError as error:
             faults = [fault.removeprefix(f"{path.name}: ") for fault in error.faults]
-            said = [fault for fault in faults if not (blind and fault.startswith("the solution defines"))]
+            said = [fault for fault in faults if not (blind and ": the solution defines " in fault)]
             slips += [Slip(path, _line_of_name(path, fault), fault) for fault in said]
             continue
         if kind == "mistakes":
@@ -293,21 +309,8 @@ def _doubles(path: Path) -> Iterator[tuple[str, int]]:
             seen.add(node.name)
 
 
-def _functions(path: Path) -> dict[str, int]:
-    """Return the names that a module binds at its top level, with their lines."""
-    found: dict[str, int] = {}
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            found[node.name] = node.lineno
-        elif isinstance(node, ast.Assign):
-            found |= {target.id: node.lineno for target in node.targets if isinstance(target, ast.Name)}
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            found |= {alias.asname or alias.name: node.lineno for alias in node.names}
-    return found
-
-
 def _line_of_name(path: Path, text: str) -> int:
     """Return the line of the entry whose id the text begins with; 0 if there is none."""
     name = re.match(r"\w+", text)
     line = re.match(r".*, line (\d+):", text)
-    return int(line[1]) if line else _functions(path).get(name[0], 0) if name else 0
+    return int(line[1]) if line else list_bound_names(path).get(name[0], 0) if name else 0

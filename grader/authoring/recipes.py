@@ -9,10 +9,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from grader import answers
 from grader.answers import Case, CaseRecipe
 from grader.assignment import AssignmentFiles, UsageError
 from grader.judge.compare import difference, format_value
+
+MAX_CASE = 250_000  # characters of a case with its answer: people read it, and every clone contains it
+MAX_NUMBERS = MAX_CASE // 2  # a number takes at least a digit and a comma
 
 
 class RecipeError(UsageError):
@@ -66,6 +71,23 @@ def cook_case(recipe: CaseRecipe, seed: int) -> Case:
             f"case {recipe.name} must return a dict, the driver's arguments by name; found {format_value(case.inputs)}"
         )
     return case
+
+
+def check_size(name: str, facts: Any) -> None:
+    """Raise UsageError if the inputs or the answer of a case hold so many numbers that nobody could read them.
+
+    Rendering them first would take minutes.
+    """
+    if (count := _count_numbers(facts)) > MAX_NUMBERS:
+        raise UsageError(f"case {name} holds {count:,} numbers, at most {MAX_NUMBERS:,}: use smaller arrays")
+
+
+def _count_numbers(facts: Any) -> int:
+    if isinstance(facts, dict):
+        return sum(map(_count_numbers, facts.values()))
+    if isinstance(facts, (list, tuple)):
+        return sum(map(_count_numbers, facts))
+    return int(facts.size) if isinstance(facts, np.ndarray) else 1
 
 
 def list_unstorable(facts: Any) -> list[str]:

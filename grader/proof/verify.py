@@ -46,6 +46,7 @@ from grader.sandbox.reply import PROCESSORS
 
 RECOGNIZED = 0.9  # minimum share of mistakes that are recognized by their own hint
 MUTANTS_CAUGHT = 0.95
+MOST_OF_A_MESSAGE = 300  # characters of a failed check's message in a line about it
 MANY = 30  # minimum number of trials for which recording the coverage of the solution first saves time
 
 
@@ -501,7 +502,7 @@ def _perfect(report: Report) -> bool:
 
 
 def _loss(who: str, check: CheckResult) -> Finding:
-    why = f"{check.message} {check.detail}".strip().partition("\n")[0]
+    why = " ".join(f"{check.message} {check.detail}".split())[:MOST_OF_A_MESSAGE]
     return f"{who} does not pass {check.id} ({check.outcome.value}): {why}", True
 
 
