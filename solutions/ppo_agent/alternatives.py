@@ -143,6 +143,21 @@ def episode_by_episode(critic, state, reward, gamma, lamb, next_state=None, term
 
 # test_advantages
 
+# Its rows of `next_state` need not be the next rows of `state`: the estimator has to take the value of each as it is given.
+rows_that_do_not_follow = altered(
+    "test_advantages",
+    {
+        "torch.tensor([[0.2], [0.3], [0.4]])": "torch.tensor([[0.2], [0.5], [0.4]])",
+        "agrees([0.6875, -1.25, 1.0], state, reward, 0.5, 0.5, after, no, no)": ""
+        "agrees([0.9375, -0.25, 1.0], state, reward, 0.5, 0.5, after, no, no)",
+        "agrees([0.6875, -1.25, 1.0], state, reward, 0.5, 0.5, after, no, last)": ""
+        "agrees([0.9375, -0.25, 1.0], state, reward, 0.5, 0.5, after, no, last)",
+        "agrees([0.5625, -1.75, -1.0], state, reward, 0.5, 0.5, after, last, no)": ""
+        "agrees([0.8125, -0.75, -1.0], state, reward, 0.5, 0.5, after, last, no)",
+        "agrees([1.0, -1.5, 1.0], state": "agrees([1.0, -0.5, 1.0], state",
+    },
+)
+
 
 def defined(value, after, reward, gamma, lamb, terminated, truncated):
     """Return the advantages by the sum that defines them."""

@@ -269,16 +269,7 @@ def forms_of(own: Callable) -> dict[str, Callable]:
     def in_single_precision(*arguments, **named):
         return own(*arguments, **named).astype(np.float32)
 
-    def of_next_rows(critic, state, reward, gamma, lamb, next_state=None, terminated=None, truncated=None):
-        if next_state is not None:
-            flags = [np.asarray(ends, bool) for ends in (terminated, truncated) if ends is not None]
-            inside = ~np.any([*flags, np.zeros(len(reward), bool)], axis=0)[:-1]
-            next_state = next_state.clone()
-            next_state[:-1][inside] = state[1:][inside]
-        return own(critic, state, reward, gamma, lamb, next_state, terminated, truncated)
-
     return {
-        "verdict on your estimator, using next rows within episodes": of_next_rows,
         "verdict on your estimator, returning a list": as_list,
         "verdict on your estimator, returning a tensor": as_tensor,
         "verdict on your estimator, returning float32": in_single_precision,

@@ -79,7 +79,6 @@ FORMS = (
     "verdict on your estimator, returning a list",
     "verdict on your estimator, returning a tensor",
     "verdict on your estimator, returning float32",
-    "verdict on your estimator, using next rows within episodes",
 )
 
 
@@ -91,7 +90,7 @@ def test_finds_the_draft(student):
 
 @points(1, question="test_advantages")
 def test_passes_every_form(student):
-    """Your test rejects the draft; it accepts lists, tensors, float32, and the next row as next state within an episode."""
+    """Your test rejects the draft; it accepts lists, tensors and float32."""
     tried(student, "verdict on the draft", *FORMS)
 
 
