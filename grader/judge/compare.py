@@ -16,7 +16,7 @@ SHOWN_NUMBERS = 24
 SHOWN_INPUTS = 14
 SHOWN_PLACES = 8
 SHORT = 60  # characters of two lists that are shown on one line
-NOTHING = "none: "  # how the text of a driver begins that says why there is no array, such as no gradient
+NOTHING = ("none: ", "nothing: ")  # how the text of a driver begins that says why there is nothing, such as no gradient
 KINDS = {"f": "floating-point", "i": "integer", "u": "integer", "b": "boolean"}
 
 
@@ -73,7 +73,13 @@ def _difference(expected: Any, got: Any, how: Tolerance, where: str) -> str | No
             return None
     elif type(expected) is type(got) and expected == got:
         return None
-    return f"{where}: expected {format_value(expected)}, got {format_value(got)}"
+    found = got if isinstance(got, str) and got.startswith(NOTHING) else format_value(got)
+    return f"{where}: expected {format_value(expected)}, got {found}"
+
+
+def _name_item(where: str, index: int) -> str:
+    """Return the name of an item of a list; behind a name of several words, the index would look like that of the last one."""
+    return f"{where}[{index}]" if where.endswith("]") or " " not in where else f"{where}, at [{index}]"
 
 
 def _dict_difference(expected: dict[Any, Any], got: dict[Any, Any], how: Tolerance, where: str) -> str | None:
@@ -94,7 +100,7 @@ def _list_difference(expected: Sequence[Any], got: Sequence[Any], how: Tolerance
         many = f"{len(expected)} entr{'y' if len(expected) == 1 else 'ies'}"
         return f"{where}: expected {many}, got {len(got)}:\n  expected {one}\n  got      {other}"
     pairs = enumerate(zip(expected, got, strict=True))
-    return next((text for index, pair in pairs if (text := _difference(*pair, how, f"{where}[{index}]"))), None)
+    return next((text for index, pair in pairs if (text := _difference(*pair, how, _name_item(where, index)))), None)
 
 
 def _array_difference(expected: np.ndarray, got: Any, how: Tolerance, where: str) -> str | None:

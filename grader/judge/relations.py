@@ -194,7 +194,7 @@ def _relate_loosely(expected: np.ndarray, got: np.ndarray) -> str | None:
     if _count_values(expected) < 3:
         return None
     if _equal(np.sort(expected, axis=None), np.sort(got, axis=None)):
-        return "does {name} hold the right numbers in another order"
+        return "does {name} have the right numbers in another order"
     if _count_values(np.abs(expected)) >= 3 and _equal(np.abs(expected), np.abs(got)):
         return "does {name} have the wrong sign in some places"
     return None

@@ -46,10 +46,10 @@ def row_gradients(facts: dict[str, Any]) -> dict[str, Any]:
             mean over the rows of a minibatch, each of which moves only its own row. So gradient
             times number of rows moved is the same whenever a row is used.
     """
-    view: dict[str, Any] = {"updates": len(facts["steps"])}
+    view: dict[str, Any] = {"number of optimizer steps": len(facts["steps"])}
     for name in facts["steps"][0] if facts["steps"] else ():
         gradients = [np.asarray(step[name], dtype=np.float64) for step in facts["steps"] if step[name] is not None]
-        view[f"updates without a gradient for the {name} network"] = len(facts["steps"]) - len(gradients)
+        view[f"steps without a gradient for the {name} network"] = len(facts["steps"]) - len(gradients)
         if not gradients:
             view["gradients cleared before optimizer.step() used them"] = facts["gradients cleared unused"]
             continue

@@ -43,6 +43,8 @@ def to_plain(value: Any) -> Any:
 def describe_kind(result: Any) -> str:
     """Return what a result is, for results of the wrong kind."""
     if isinstance(result, (tuple, list)):
+        if not result:
+            return f"{type(result).__name__} without items"
         return f"{type(result).__name__} of {len(result)}: {', '.join(type(item).__name__ for item in result[:6])}"
     return type(result).__name__
 

@@ -110,9 +110,11 @@ def describe_value(value: Any) -> str:
         return "a string"
     if kind in SEQUENCES:
         kinds = {type(item).__name__[:40] for item in value[:100]}
+        if not value:
+            return f"an empty {kind.__name__}"
         return f"a {kind.__name__} of {len(value)}" + (f" ({kinds.pop()})" if len(kinds) == 1 else "")
     if kind is dict:
-        return f"a dict of {len(value)}"
+        return f"a dict with {len(value)} entr{'y' if len(value) == 1 else 'ies'}" if value else "an empty dict"
     numpy = sys.modules.get("numpy")
     if numpy and issubclass(kind, (numpy.number, numpy.bool_)) and kind.__module__ == "numpy":
         return f"the {kind.__name__} {value}"[:MAX_TEXT]

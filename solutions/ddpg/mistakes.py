@@ -899,7 +899,7 @@ clipped_to_the_environment = altered(
         "np.clip(action + self.noise.sample(), -1.0, 1.0)": ""
         "np.clip(action + self.noise.sample(), self.env.action_space.low, self.env.action_space.high)"
     },
-    hint="To what range do you clip the action, and in which units does the agent act?",
+    hint="To which range do you clip the action: the agent's [-1, 1], or the bounds of the environment?",
     source="student code",
     placements={
         "random actions, too": {
@@ -1377,7 +1377,7 @@ noise_in_the_target = altered(
         "self.critic_target(next_state, self.actor_target(next_state)"
         " + torch.as_tensor(self.noise.sample(), dtype=torch.float32))"
     },
-    hint="Is there any noise in the formula of y?",
+    hint="Does the formula of the target, r + γ Q'(s', μ'(s')), contain any noise?",
     source="student code",
 )
 

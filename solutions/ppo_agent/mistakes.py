@@ -1780,7 +1780,7 @@ target_is_the_whole_return = altered(
         "                total = memory.rewards[t] + self.gamma * total\n"
         "                value_target[t] = total\n"
     },
-    hint="Is A + V(s) the discounted sum of the rewards for every λ, and after a truncated episode?",
+    hint="Does A + V(s) equal the discounted sum of the rewards for every λ, also in a truncated episode?",
     source="student code",
 )
 

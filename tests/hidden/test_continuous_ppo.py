@@ -250,7 +250,7 @@ def test_full_covariance(student):
 
 @points(1, question="PPO.policy_loss")
 def test_everything_clipped(student):
-    """If the clipped product counts in every row, the gradient is 0; a minibatch may have one row."""
+    """If every row uses the clipped product, the gradient is 0; a minibatch may have one row."""
     student.expect("everything_clipped", both)
     student.expect("one_row", both)
 

@@ -49,10 +49,14 @@ def test_equal(expected, got) -> None:
         (1.0, True, "got True"),
         (True, 1, "got 1"),
         (1.0, float("nan"), "got nan"),
-        ([1, 2], [1], "expected 2 entries, got 1"),
+        ([1, 2], [1], "result: expected [1, 2], got [1]"),
+        ([*range(40)], [1], "result: expected 40 entries, got 1:\n  expected [0, 1, "),
         ({"a": 1}, {}, "'a' is missing"),
         ({}, {"b": 1}, "'b' is not expected"),
         ({"a": [1, 2]}, {"a": [1, 3]}, "a[1]: expected 2, got 3"),
+        ({"b of a": [[1, 2]]}, {"b of a": [[1, 3]]}, "b of a, at [0][1]: expected 2, got 3"),
+        (tensor([1.0]), "none: no gradient", "result: expected a torch.Tensor of shape [1], got none: no gradient"),
+        ([1.0], "nothing: no call", "result: expected [1], got nothing: no call"),
     ],
 )
 def test_different(expected, got, words: str) -> None:

@@ -130,7 +130,7 @@ def test_a_half_says_nothing_of_an_axis_of_two() -> None:
     [
         (np.zeros(5), "Why is x 0 everywhere?"),
         (np.full(5, 1.3), "Why is x the same everywhere?"),
-        (np.sort(RIGHT), "Why does x hold the right numbers in another order?"),
+        (np.sort(RIGHT), "Why does x have the right numbers in another order?"),
         (0.99 * RIGHT, "Why is x 0.99 times what it should be, everywhere?"),
         (np.float32(0.99) * RIGHT.astype(np.float32), "Why is x 0.99 times what it should be, everywhere?"),
         (-0.4 * RIGHT + 7, "Why is x -0.4 times what it should be, plus 7, everywhere?"),

@@ -8,17 +8,19 @@ import re
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from grader.assignment import AssignmentFiles
+from grader.authoring.newcheck import render_check
 from grader.judge.compare import difference
-from grader.proof.candidates import make_candidates
+from grader.proof.candidates import make_candidates, name_mutant
 from grader.proof.catalogue import load_catalogue
 from grader.proof.habits import list_habits
-from grader.proof.variations import list_variations
+from grader.proof.variations import Variation, list_variations
 
 pytestmark = pytest.mark.recorded
 
@@ -159,6 +161,45 @@ def test_the_check_of_a_case_is_that_of_the_case_it_varies(toy: Path, run: Propo
     assert code == 2, said
     assert "nothing was written: assignment.toml has no visible points of total that can be raised by 1" in said
     assert {path: path.read_bytes() for path in changed} == changed
+
+
+def test_the_check_of_a_case_compares_what_the_case_is_there_for(toy: Path) -> None:
+    """Catches: a case that shows another shape, with a check that compares the numbers alone and passes it."""
+    path = toy / "tests/visible/test_toy.py"
+    check = """
+
+@points(1, question="total")
+def test_form(student):
+    'Form.'
+    student.expect("three_values", only("form"))
+"""
+    edit(toy, "tests/visible/test_toy.py", 'student.expect("three_values")', 'student.expect("three_values", only("total"))')
+    path.write_text(path.read_text() + check)
+    home = AssignmentFiles(toy, "toy")
+    case = Variation("fewer", "three_values", "total", "total", {"values": [1.0]}, "")
+    shown = {facts: render_check(home, replace(case, facts=facts)) for facts in ((), ("total",), ("form",), ("dtype",))}
+    expected = {
+        (): 'student.expect("fewer", only("total"))',
+        ("total",): 'student.expect("fewer", only("total"))',
+        ("form",): 'student.expect("fewer", only("form"))',
+        ("dtype",): 'student.expect("fewer")',
+    }
+    assert {facts: check.splitlines()[-1].strip() for facts, check in shown.items()} == expected
+
+
+@pytest.mark.parametrize(
+    ("after", "name"),
+    [
+        ("spread(high, low)", "arguments_exchanged"),
+        ("spread(low, low)", "other_argument"),
+        ("high - low", "exchanged"),
+        ("low - 1", "other_operand"),
+    ],
+)
+def test_only_what_changes_places_is_called_exchanged(after: str, name: str) -> None:
+    """Catches: `len(x)` that became `len(x) - 1`, with the hint to look at an order."""
+    before = "spread(low, high)" if "(" in after else "low - high"
+    assert name_mutant(f"{before} -> {after}") == name
 
 
 def test_an_entry_that_there_is_is_not_proposed(toy: Path, run: Propose) -> None:

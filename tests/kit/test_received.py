@@ -189,7 +189,7 @@ def test_what_is_no_plain_data_is_named(tmp_path: Path) -> None:
         {IS: "a very large int"},
         {IS: "a builtin_function_or_method"},
         "x" * 200,
-        {IS: "a dict of 1"},
+        {IS: "a dict with 1 entry"},
         None,
     ]
 

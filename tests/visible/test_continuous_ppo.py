@@ -352,13 +352,13 @@ def test_inside_the_range(student):
 
 @points(2, question="PPO.policy_loss")
 def test_clipped_value(student):
-    """Outside the clip range, the smaller of the clipped and the unclipped product counts."""
+    """Outside the clip range, the loss uses the smaller of the two products, clipped and unclipped."""
     student.expect("ratios_on_both_sides", loss)
 
 
 @points(1, question="PPO.policy_loss")
 def test_clipped_gradient(student):
-    """The gradient is 0 in rows where the clipped product counts, and correct in all other rows."""
+    """The gradient is 0 in rows that use the clipped product, and correct in all other rows."""
     student.expect("ratios_on_both_sides", gradient)
 
 
@@ -383,7 +383,7 @@ def test_value_near_the_old(student):
 
 @points(2, question="PPO.value_loss")
 def test_value_far_from_the_old(student):
-    """Outside the clip range, the larger of the clipped and the unclipped error counts in each row."""
+    """Outside the clip range, each row uses the larger of the two errors, clipped and unclipped."""
     student.expect("values_far_from_the_old", only("loss", "gradient"))
 
 

@@ -125,7 +125,7 @@ def test_noise_of_each_dimension(student):
 
 @points(1, question="OUNoise")
 def test_noise_begins_anew(student):
-    """After a reset, the state is μ; the first sample is normal with mean μ and variance σ², and not always the same."""
+    """A reset sets the state to μ; a new first sample follows, normal with mean μ and variance σ²."""
     names = (
         "the first sample after a reset has mean μ",
         "the first sample after a reset has variance σ²",
@@ -435,7 +435,7 @@ def test_episodes_begin_anew(student):
 
 @points(1, question="DDPGAgent.train")
 def test_one_update_a_step(student):
-    """After the random steps, there is one update after each step, once the buffer holds a batch."""
+    """When the random steps are over and the buffer holds a batch, one update follows each step."""
     student.expect("training_of_four_episodes", only("steps of the environment before each update"))
     student.expect("training_until_there_is_a_batch", only("steps of the environment before each update"))
 

@@ -319,14 +319,14 @@ def test_inside_the_range(student):
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_clipped_value(student):
-    """Outside the clip range (ε = 0.27 or 10), the smaller of the clipped and the unclipped product counts."""
+    """Outside the clip range (ε = 0.27 or 10), the loss uses the smaller of the two products, clipped and unclipped."""
     student.expect("ppo_both_sides", loss)
     student.expect("ppo_wide_clip", loss)
 
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_clipped_gradient(student):
-    """The gradient is 0 in rows where the clipped product counts, and correct in all other rows."""
+    """The gradient is 0 in rows that use the clipped product, and correct in all other rows."""
     student.expect("ppo_both_sides", gradient)
     student.expect("ppo_wide_clip", gradient)
 

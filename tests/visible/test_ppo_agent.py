@@ -84,7 +84,7 @@ FORMS = (
 
 @points(1, question="test_advantages")
 def test_finds_the_draft(student):
-    """Your test accepts your estimator and rejects the draft of the stub."""
+    """Your test accepts your estimator and rejects the draft in the stub."""
     tried(student, "verdict on the draft")
 
 
@@ -406,7 +406,7 @@ def test_form_of_an_episode(student):
 
 @points(1, question="PPOAgent.policy_loss")
 def test_first_step(student):
-    """The first step makes actions with A > 0 more likely, even where the density is tiny."""
+    """The loss uses the ratio of the current policy and the recorded one, even where the density is tiny."""
     names = ("loss", "gradient for mu", "gradient for log_sigma", "other parameters have a gradient")
     student.expect("at_the_first_step", only(*names))
     student.expect("actions_far_away", only(*names), rtol=1e-3, atol=1e-4)  # logarithms of -200, in single precision
