@@ -193,7 +193,7 @@ def test_endless_loop_and_syntax_error(toy: Path) -> None:
     desk.until(READY)
     desk.save(ENDLESS)
     desk.until("total: Total (timeout)")
-    desk.until("stopped after 2 seconds")
+    desk.until("stopped at the time limit of 2 seconds")
     desk.press("q")
     assert desk.ended() == 0
 
