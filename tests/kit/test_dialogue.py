@@ -442,7 +442,11 @@ def test_is_on_the_leaderboard(graded: Callable) -> None:
         ("return observations", Outcome.FAILED, "ValueError: actions must be int64 [20], found uint8 [20, 8]"),
         ("return [1] * 20", Outcome.FAILED, "ValueError: actions must be int64 [20], found list"),
         ("import os; os._exit(0)", Outcome.CRASHED, "ended with exit status 0"),
-        ("import time; time.sleep(100)", Outcome.TIMEOUT, "stopped at the time limit of 3 seconds: it was still running after 0 turns"),
+        (
+            "import time; time.sleep(100)",
+            Outcome.TIMEOUT,
+            "stopped at the time limit of 3 seconds: it was still running after 0 turns",
+        ),
     ],
 )
 def test_is_told_like_any_other_failure(graded: Callable, body: str, outcome: Outcome, says: str) -> None:
