@@ -47,9 +47,10 @@ else
     torch=(${torch_index:+--index-url "$torch_index"})
 fi
 install=("$venv/bin/python" -m pip install --quiet --no-cache-dir --disable-pip-version-check)
-# torch first and in exactly one version: a range would take a build with gigabytes of CUDA.
+# torch, where it is needed, first and in exactly one version: a range would take a build with gigabytes of CUDA.
 version="$(grep '^torch==' "$source_folder/constraints.txt" | tr -d '\\r')"
-if ! "${install[@]}" --retries 1 --timeout 20 "${torch[@]}" "$version"; then
+if grep -q "^torch" "$source_folder/requirements.txt" &&
+    ! "${install[@]}" --retries 1 --timeout 20 "${torch[@]}" "$version"; then
     [ -d "$source_folder/wheels" ] && exit 1
     echo "no $version from ${torch_index:-the index}: trying pip's default" >&2
     "${install[@]}" "$version"

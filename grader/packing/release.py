@@ -20,7 +20,7 @@ from typing import Any
 from grader import answers
 from grader.assignment import OVERVIEW, Assignment, AssignmentFiles, UsageError
 from grader.packing.colab import NOTEBOOK_FILE, add_first_cell, extract_notebook
-from grader.packing.requirements import imports_package, render_requirements
+from grader.packing.requirements import imports_package, needs_torch, render_requirements
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -40,7 +40,7 @@ README = """# {title}
 
 You need Python 3.10 to 3.13. On macOS and Linux, use `python3` instead of `python` in the commands below. Run the first
 command in this folder: it lists what is missing, and prints the commands that install it. On most computers, one command
-is enough, the second one below; it installs the small build of PyTorch, without CUDA.
+is enough, the second one below{torch}.
 
 ```
 python grade.py --check-install
@@ -273,6 +273,7 @@ def _readme(home: AssignmentFiles) -> str:
         hints=", and, for a known mistake, a question to ask yourself" if assignment.hints.visible else "",
         submission=assignment.submission,
         attachments=_but_attachments(assignment),
+        torch="; it installs the small build of PyTorch, without CUDA" if needs_torch(home) else "",
         workers=" (use `num_workers=0` in a DataLoader)" if imports_package(home, "torch") else "",
         notebook=NOTEBOOK if home.notebook.is_file() else "",
         visible=assignment.total("visible"),

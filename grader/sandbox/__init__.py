@@ -42,10 +42,10 @@ def open_sandbox(
         torch: Whether to import it before the first call, for all of them.
 
     Raises:
-        ModuleNotFoundError: If torch is not installed; this is easier to report here than from a
-            child process.
+        ModuleNotFoundError: If torch is to be imported, and is not installed; this is easier to report here than
+            from a child process.
     """
-    if importlib.util.find_spec("torch") is None:
+    if torch and importlib.util.find_spec("torch") is None:
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
     from grader.assignment import UsageError  # not needed in the server, which imports this package as well
 

@@ -13,7 +13,7 @@ import pytest
 from grader.assignment import AssignmentFiles, UsageError
 from grader.console import GRADED, USAGE
 from grader.packing.release import collect_student_files, open_for_packing
-from grader.packing.requirements import render_requirements
+from grader.packing.requirements import needs_torch, render_requirements
 from tests.kit.proven_toy import make_proven_toy
 
 pytestmark = pytest.mark.recorded
@@ -152,13 +152,26 @@ def test_no_platform_gets_what_is_not_proven(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("line", ["import gymnasium as gym", "from gymnasium.spaces import Box", "    import gym"])
-def test_a_release_asks_only_for_what_its_assignment_imports(kit: Path, line: str) -> None:
-    """Catches: gymnasium installed for an assignment that has no environment, or missing for one that has."""
+@pytest.mark.parametrize(
+    ("package", "line"),
+    [
+        ("gymnasium", "import gymnasium as gym"),
+        ("gymnasium", "from gymnasium.spaces import Box"),
+        ("gymnasium", "    import gym"),
+        ("torch", "import torch"),
+        ("torch", "from torch.nn import functional as F"),
+        ("torch", "from grader.sandbox.facts import tensor"),
+    ],
+)
+def test_a_release_asks_only_for_what_its_assignment_imports(kit: Path, package: str, line: str) -> None:
+    """Catches: gigabytes of torch for an assignment about NumPy, and a package that is missing for one that needs it."""
     home = AssignmentFiles(kit, "toy")
-    assert "gymnasium" not in render_requirements(home, desk=True)
-    assert "numpy" in render_requirements(home, desk=True)
+    asked = render_requirements(home, desk=True)
+    assert "gymnasium" not in asked
+    assert "torch" not in asked
+    assert "numpy" in asked
     drivers = kit / "tests" / "drivers" / "toy.py"
     indent = "def one():\n" if line.startswith(" ") else ""
     drivers.write_text(f"{drivers.read_text()}\n\n{indent}{line}\n")
-    assert "gymnasium>=" in render_requirements(home, desk=True)
+    assert f"{package}>=" in render_requirements(home, desk=True)
+    assert needs_torch(home) == (package == "torch")
