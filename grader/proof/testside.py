@@ -40,7 +40,9 @@ from grader.sandbox.reply import Reply
 
 CAUGHT = 0.9  # of the changes that are tried
 TRIED = {"drivers": 80, "cases": 40}  # maximum, so that an assignment takes a minute or two of CPU time
-OTHER_WORKS = 4  # alternatives and mistakes, each, that are graded if the solution passes
+# Works that are graded, one after another until one of them notices, if the solution passes. More mistakes, because each
+# notices few changes: with 4 of them, a fortieth of all changes seemed to go unnoticed that one of 16 notices.
+ALTERNATIVES, MISTAKES = 4, 16
 
 Finding = tuple[str, bool | None]  # see boundary.py
 Recall = Callable[[dict[str, Any], float], Reply | None]
@@ -217,7 +219,9 @@ def choose_works(change: Change, works: Sequence[OtherWork]) -> list[OtherWork]:
     right = [work for work in works if not work.lost and work.question in change.questions]
     wrong = [work for work in works if work.lost & change.checks]
     draw = random.Random(change.change)
-    return [work for found in (right, wrong) for work in draw.sample(found, min(OTHER_WORKS, len(found)))]
+    return [
+        work for found, most in ((right, ALTERNATIVES), (wrong, MISTAKES)) for work in draw.sample(found, min(most, len(found)))
+    ]
 
 
 def try_change(
