@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 from grader.assignment import AssignmentFiles
 from grader.authoring.slips import Slip
+from grader.course.handwritten import suggest
 from grader.proof.catalogue import is_draft
 
+PARAMETERS = ("number", "question")  # of @points
 TAKE_A_CASE = {"expect", "case", "require"}  # methods of `student` whose first argument is a case
 
 
@@ -22,6 +24,7 @@ class ReadCheck(NamedTuple):
         question: None if it is not a literal.
         draft: Whether its docstring is still the draft of `propose`.
         several: Whether its points cannot be known by reading: pytest makes several checks of it, or a number is computed.
+        fault: What is wrong with its @points; "" if nothing is.
     """
 
     name: str
@@ -31,6 +34,7 @@ class ReadCheck(NamedTuple):
     documented: bool
     draft: bool
     several: bool
+    fault: str = ""
 
 
 class ReadCalls(NamedTuple):
@@ -71,18 +75,40 @@ def _list_checks(body: list[ast.stmt], outer: tuple[ast.expr, ...]) -> Iterator[
 
 def _read(node: ast.FunctionDef, decorators: tuple[ast.expr, ...]) -> ReadCheck:
     calls = [each for each in decorators if isinstance(each, ast.Call)]
+    if any(isinstance(each, ast.Name) and each.id == "points" for each in decorators):
+        fault = "@points needs its arguments; write @points(number, question=...)"
+        return ReadCheck(node.name, node.lineno, 0.0, None, *_read_title(node), True, fault)
     declared = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "points"]
     several = any(isinstance(call.func, ast.Attribute) and call.func.attr == "parametrize" for call in calls)
     if not declared:
         # A decorator that is not a call may be an alias of points(...).
         named = any(isinstance(each, ast.Name) for each in decorators)
         return ReadCheck(node.name, node.lineno, 0.0 if named else None, None, *_read_title(node), several)
-    given = {keyword.arg: keyword.value for keyword in declared[0].keywords}
-    values = [*declared[0].args, *(given[name] for name in ("value", "question") if name in given)]
-    numbers = [each.value for each in values if isinstance(each, ast.Constant) and isinstance(each.value, (int, float))]
-    names = [each.value for each in values if isinstance(each, ast.Constant) and isinstance(each.value, str)]
-    worth = float(numbers[0]) if numbers else 0.0
-    return ReadCheck(node.name, node.lineno, worth, names[0] if names else None, *_read_title(node), several or not numbers)
+    given = dict(zip(PARAMETERS, declared[0].args, strict=False)) | {key.arg: key.value for key in declared[0].keywords}
+    fault = _find_fault(declared[0], given)
+    worth, question = (getattr(given.get(name), "value", None) for name in PARAMETERS)
+    number = float(worth) if isinstance(worth, (int, float)) else None
+    name = question if isinstance(question, str) else None
+    unclear = several or bool(fault) or number is None
+    return ReadCheck(node.name, node.lineno, number or 0.0, name, *_read_title(node), unclear, fault)
+
+
+def _find_fault(call: ast.Call, given: dict[str | None, ast.expr]) -> str:
+    """Return what is wrong with the arguments of @points, as far as they are literals."""
+    if unknown := [str(name) for name in given if name not in (*PARAMETERS, None)]:
+        return f"@points takes number and question, not {unknown[0]!r}; {suggest(unknown[0], PARAMETERS)}"
+    if len(call.args) > len(PARAMETERS):
+        return "@points takes only number and question; remove the others"
+    if missing := [name for name in PARAMETERS if name not in given and None not in given]:
+        return f"@points has no {missing[0]}; write @points(number, question=...)"
+    for name, kinds, words in (("number", (int, float), "a number"), ("question", (str,), "the id of a question")):
+        match given.get(name):
+            case ast.Constant(value=value) if not isinstance(value, kinds) or isinstance(value, bool):
+                found = f"the text {value!r}" if isinstance(value, str) else repr(value)
+                return f"@points: {name} is {found}, expected {words}"
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=float() | int() as value)):
+                return f"@points: {name} is -{value}, expected {words} that is not negative"
+    return ""
 
 
 def _read_title(node: ast.FunctionDef) -> tuple[bool, bool]:

@@ -7,13 +7,14 @@ import codecs
 import contextlib
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from grader import answers
 from grader.answers import CaseRecipe
 from grader.assignment import SUITES, AssignmentFiles, UsageError
 from grader.authoring.checks_read import ReadCheck, list_checks, list_draft_titles, list_uncollected, read_calls
+from grader.authoring.names import list_unknown_names
 from grader.authoring.recipes import (
     RecipeError,
     check_size,
@@ -25,16 +26,16 @@ from grader.authoring.recipes import (
 )
 from grader.authoring.references import list_bound_names, list_broken_references
 from grader.authoring.slips import Slip, find_question_line, list_setting_slips
+from grader.authoring.solution_read import list_solution_slips
 from grader.authoring.staleness import list_stale_files
-from grader.authoring.stub import BEGIN, StubError, make_stub
 from grader.course.handwritten import suggest
 from grader.proof.catalogue import PARAMETERS, REWRITE, CatalogueError, Variant, is_draft, load_catalogue
 from grader.proof.collateral import read_exceptions
 from grader.proof.ideas import get_ideas_path, read_ideas
-from grader.proof.lines import split_lines
 from grader.proof.mutants import read_survivors
 from grader.proof.trials import list_unit_questions
 
+TELLING = 10  # characters of a line of code that a hint must not contain; shorter ones may occur in it by chance
 LARGE = 2_000_000  # bytes of a file of answers or evidence: every clone and every zip contains it
 
 
@@ -55,16 +56,16 @@ def inspect_assignment(root: Path, name: str, stale: bool = True) -> list[Slip]:
     home = AssignmentFiles(root, name)
     if found := [*_find_missing(home), *_find_syntax_errors(home)]:
         return found
-    found += _inspect_solution(home)
+    found += [*list_solution_slips(home), *list_unknown_names(home)]
     defined = list_bound_names(home.solution / home.assignment.submission)
     blind = any(question.function not in defined for question in home.assignment.questions)
-    recipes, slips = _read_cases(home)
+    recipes, slips = _read_cases(home, unknown=any(slip.path.name == "cases.py" for slip in found))
     found += slips
     checks = {suite: list_checks(home.checks[suite]) for suite in SUITES}
     found += [*_inspect_checks(home, checks, recipes), *list_draft_titles(home)]
     mistakes, slips = _read_catalogue(home, blind)
     found += slips
-    found += _inspect_questions(home, checks, mistakes, whole=not slips and not blind)
+    found += _inspect_questions(home, checks, mistakes, defined, whole=not slips and not blind)
     found += _inspect_ideas(home, checks, mistakes) if not slips and not blind else []
     found += _inspect_stored(home)
     if stale and not any(slip.stops for slip in found):
@@ -108,38 +109,19 @@ def _find_syntax_errors(home: AssignmentFiles) -> Iterator[Slip]:
             yield Slip(path, getattr(error, "lineno", 0) or 0, f"not valid Python: {getattr(error, 'msg', error)}")
 
 
-def _inspect_solution(home: AssignmentFiles) -> Iterator[Slip]:
-    path, settings = home.solution / home.assignment.submission, home.folder / "assignment.toml"
-    text = path.read_text(encoding="utf-8")
-    try:
-        make_stub(text, home.assignment)
-    except StubError as error:
-        for fault in error.faults:
-            found = re.match(r"line (\d+): (.*)", fault, re.DOTALL)
-            yield Slip(path, int(found[1]) if found else 0, found[2] if found else fault)
-    blanks = [number for number, line in enumerate(split_lines(text), 1) if BEGIN.match(line)]
-    definitions = {node.name: node for node in ast.parse(text).body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    for question in home.assignment.questions:
-        node = definitions.get(question.function)
-        if node is None:
-            missing = f"{question.id} is about {question.function!r}, which {path.name} does not define at its top level"
-            where = find_question_line(settings, question.id)
-            yield Slip(settings, where, f"{missing}; {suggest(question.function, definitions)}")
-        elif not any(node.lineno <= blank <= (node.end_lineno or 0) for blank in blanks):
-            yield Slip(
-                path, node.lineno, f"{node.name} has no line # BEGIN SOLUTION: the stub would hold its solution", stops=False
-            )
+def _read_cases(home: AssignmentFiles, unknown: bool) -> tuple[dict[str, CaseRecipe], list[Slip]]:
+    """Return the cases by name, and their slips.
 
-
-def _read_cases(home: AssignmentFiles) -> tuple[dict[str, CaseRecipe], list[Slip]]:
-    """Return the cases by name, and their slips."""
+    Args:
+        unknown: Whether cases.py uses an unknown name, which has been reported and explains why it cannot be run.
+    """
     path, drivers = home.solution / "cases.py", list_bound_names(home.drivers)
     lines = list_bound_names(path)
     slips = [Slip(path, line, f"a second case is called {name}; only the last one counts") for name, line in _doubles(path)]
     try:
         recipes = {recipe.name: recipe for recipe in load_recipes(home)}
     except RecipeError as error:
-        for fault in error.faults:
+        for fault in error.faults if not unknown else ():
             named = re.match(r"case (\w+): ", fault)
             slips.append(Slip(path, lines.get(named[1], 0) if named else error.line, fault))
         return {}, slips
@@ -158,7 +140,7 @@ def _read_cases(home: AssignmentFiles) -> tuple[dict[str, CaseRecipe], list[Slip
             elif not same_inputs(case, cook_case(recipe, 1)):
                 slips.append(Slip(path, line, f"case {name} has other inputs each time: draw them from its argument"))
         except UsageError as error:
-            slips.append(Slip(path, line, str(error)))
+            slips += [] if unknown else [Slip(path, line, str(error))]
     return recipes, [*slips, *list_broken_references(home, inputs)]
 
 
@@ -174,13 +156,7 @@ def _inspect_checks(
         for name, line in list_uncollected(path):
             yield Slip(path, line, f"{name} has @points, but its name does not begin with test: pytest does not run it")
         for check in checks[suite]:
-            if check.points is None:
-                yield Slip(path, check.line, f"{check.name} needs @points(number, question=...)")
-            elif check.question and check.question not in ids:
-                text = f"{check.name} is about {check.question!r}, which is not a question in assignment.toml"
-                yield Slip(path, check.line, f"{text}; {suggest(check.question, ids)}")
-            if not check.documented:
-                yield Slip(path, check.line, f"{check.name} needs a docstring, the line that a student reads")
+            yield from _inspect_check(path, check, ids)
         own = [name for name, recipe in recipes.items() if recipe.suite == suite]
         for name, line in calls.cases if recipes else ():
             if name in recipes and name not in own:
@@ -195,20 +171,41 @@ def _inspect_checks(
                 )
 
 
+def _inspect_check(path: Path, check: ReadCheck, ids: list[str]) -> Iterator[Slip]:
+    if check.fault:
+        yield Slip(path, check.line, f"{check.name}: {check.fault}")
+    elif check.points is None:
+        yield Slip(path, check.line, f"{check.name} needs @points(number, question=...)")
+    elif check.question and check.question not in ids:
+        text = f"{check.name} is about {check.question!r}, which is not a question in assignment.toml"
+        yield Slip(path, check.line, f"{text}; {suggest(check.question, ids)}")
+    if not check.documented:
+        yield Slip(path, check.line, f"{check.name} needs a docstring, the line that a student reads")
+
+
 def _inspect_questions(
-    home: AssignmentFiles, checks: Mapping[str, list[ReadCheck]], mistakes: list[Variant], whole: bool
+    home: AssignmentFiles,
+    checks: Mapping[str, list[ReadCheck]],
+    mistakes: list[Variant],
+    defined: Collection[str],
+    whole: bool,
 ) -> Iterator[Slip]:
-    """Yield questions without checks or points; and without mistakes, if the `whole` catalogue could be read."""
-    path = home.folder / "assignment.toml"
-    for question in home.assignment.questions:
+    """Yield questions without checks or points; and without mistakes, if the `whole` catalogue could be read.
+
+    Args:
+        defined: The functions of the solution. A question without a function has been reported.
+    """
+    path, ids = home.folder / "assignment.toml", [question.id for question in home.assignment.questions]
+    for question in (each for each in home.assignment.questions if each.function in defined):
         line = find_question_line(path, question.id)
         about = {suite: [check for check in checks[suite] if check.question == question.id] for suite in SUITES}
-        unclear = any(check.question is None or check.several for suite in SUITES for check in checks[suite])
+        unclear = any(check.question not in ids or check.several for suite in SUITES for check in checks[suite])
+        unclear = unclear or any(True for suite in SUITES for _ in list_uncollected(home.checks[suite]))
         for suite in SUITES:
             worth, said = sum(check.points or 0 for check in about[suite]), getattr(question.points, suite)
             if not unclear and worth != said:
                 text = f"{question.id}: its {suite} checks are worth {worth:g} points, but `points` says {said:g}"
-                yield Slip(path, line, text, stops=False)
+                yield Slip(path, line, f"{text}; change one of them")
         if not unclear and about["hidden"] and not about["visible"]:
             yield Slip(path, line, f"{question.id} has no visible check: a student cannot see whether it is right", stops=False)
         if whole and not question.together and question.function not in {variant.function for variant in mistakes}:
@@ -223,6 +220,8 @@ def _inspect_ideas(home: AssignmentFiles, checks: Mapping[str, list[ReadCheck]],
     known = {f"{suite}/{check.name}": check for suite in SUITES for check in checks[suite]}
     for idea in read_ideas(home):
         check = known.get(idea.check.partition("[")[0])
+        if check is None and any(True for _ in list_uncollected(home.checks[idea.check.partition("/")[0]])):
+            continue  # which may be this check, and has been reported
         if check is None:
             yield Slip(path, idea.line, f"there is no check {idea.check}; {suggest(idea.check, known)}")
         for name in idea.mistakes:
@@ -258,13 +257,7 @@ def _read_catalogue(home: AssignmentFiles, blind: bool) -> tuple[list[Variant], 
             continue
         if kind == "mistakes":
             mistakes = found
-    for variant in {variant.idea: variant for variant in mistakes}.values():
-        hint = variant.hint.strip()
-        fault = "is not one line" if "\n" in hint else "is not a question: it has no ?" if "?" not in hint else ""
-        fault = REWRITE if is_draft(hint) else fault
-        if fault:
-            path = home.solution / "mistakes.py"
-            slips.append(Slip(path, _line_of_name(path, variant.idea), f"the hint of {variant.idea} {fault}", stops=False))
+    slips += _inspect_hints(home, mistakes)
     for read in (read_survivors, read_exceptions, read_ideas):
         try:
             read(home)
@@ -272,6 +265,29 @@ def _read_catalogue(home: AssignmentFiles, blind: bool) -> tuple[list[Variant], 
             name, _, why = str(error).partition(": ")
             slips.append(Slip(Path(name), 0, " ".join(why.split())))
     return mistakes, slips
+
+
+def _inspect_hints(home: AssignmentFiles, mistakes: list[Variant]) -> Iterator[Slip]:
+    """Yield hints that are no single question, and hints that contain the line that a student should find."""
+    path = home.solution / "mistakes.py"
+    solution = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
+    for variant in {variant.idea: variant for variant in mistakes}.values():
+        hint = variant.hint.strip()
+        kept = {line.strip() for line in variant.submission.splitlines()}
+        lines = (line.strip() for line in solution.splitlines())
+        right = [line for line in lines if len(line) >= TELLING and line not in kept and line in " ".join(hint.split())]
+        fault = ""
+        if is_draft(hint):
+            fault = REWRITE
+        elif "\n" in hint:
+            fault = f"has {len(hint.splitlines())} lines; write one question on one line"
+        elif right:
+            fault = f"contains the solution's line {right[0]!r}; ask a question that leads to it"
+        elif "?" not in hint:
+            fault = "is not a question: it has no ?; ask what a good tutor would ask, without the answer"
+        if fault:
+            line = _line_of_name(path, variant.idea)
+            yield Slip(path, line, f"the hint of {variant.idea} {fault}", stops="\n" in hint and not is_draft(hint))
 
 
 def _find_strange_decorators(path: Path) -> Iterator[Slip]:

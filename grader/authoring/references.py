@@ -1,10 +1,12 @@
-"""Names that one file of an assignment uses and another one should define: functions, views, arguments of drivers."""
+"""Names that one file of an assignment uses and another one should define: functions, views, arguments of drivers.
+
+See names.py for names that are used and defined in one file, and for modules.
+"""
 
 from __future__ import annotations
 
 import ast
-import importlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,28 +58,17 @@ def _list_unknown_functions(home: AssignmentFiles) -> Iterator[Slip]:
 
 
 def _list_unknown_views(home: AssignmentFiles) -> Iterator[Slip]:
-    """Yield what checks import from their views or from the kit, and is not there."""
+    """Yield what checks import from the views of their assignment, and is not there."""
+    known = list_bound_names(home.views) if home.views.is_file() else {}
     for suite in SUITES:
         path = home.checks[suite]
         for node in ast.walk(_parse(path) or ast.Module([], [])):
-            if not isinstance(node, ast.ImportFrom) or node.level or not node.module:
+            if not isinstance(node, ast.ImportFrom) or node.module != "views":
                 continue
-            known = _list_names_of(home, node.module)
-            for alias in node.names if known else ():
+            for alias in node.names:
                 if alias.name not in known and alias.name != "*":
-                    yield Slip(path, node.lineno, f"{node.module} has no {alias.name!r}; {suggest(alias.name, known)}")
-
-
-def _list_names_of(home: AssignmentFiles, module: str) -> Collection[str]:
-    """Return the names of the views or of a module of the kit; nothing for any other module."""
-    if module == "views":
-        return list_bound_names(home.views) if home.views.is_file() else ()
-    if module.partition(".")[0] != "grader":
-        return ()
-    try:
-        return dir(importlib.import_module(module))
-    except ImportError:
-        return ()  # which is reported where checks are run
+                    where = f"views has no {alias.name!r}" if known else f"there is no {home.views.relative_to(home.root)}"
+                    yield Slip(path, node.lineno, f"{where}; {suggest(alias.name, known)}")
 
 
 def _list_wrong_inputs(home: AssignmentFiles, inputs: Mapping[str, tuple[str, Mapping[str, Any]]]) -> Iterator[Slip]:

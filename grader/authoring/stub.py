@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from difflib import get_close_matches
 
 from grader.assignment import Assignment, UsageError
+from grader.course.handwritten import suggest
 from grader.proof.lines import split_lines
 
 BEGIN = re.compile(r"^(?P<indent> *)# BEGIN SOLUTION (?P<question>\S+)$")
 END = re.compile(r"^ *# END SOLUTION$")
 DRAFT = re.compile(r"^ *# DRAFT$")
+# Comments that were meant as one of these marks.
+MEANT = re.compile(r"^\s*#\s*(?P<what>begin|end)\W*\s(?P<word>\w+)\b(?P<rest>.*)$", re.IGNORECASE)
 
 
 class StubError(UsageError):
@@ -37,20 +41,24 @@ def make_stub(source: str, assignment: Assignment) -> str:
     """
     lines: list[str] = []
     tasks = {question.id: question.task for question in assignment.questions}
-    faults = list(_list_unknown(source, tasks))
+    faults = _read_marks(source, tasks)
+    start, name = 0, ""
     hidden: list[str] | None = None
     draft: list[str] | None = None
     for number, line in enumerate(split_lines(source), 1):
         if begin := BEGIN.match(line):
             if hidden is not None:
-                raise StubError(*faults, f"line {number}: a solution starts inside another solution")
-            hidden = []
+                raise StubError(
+                    *faults, f"line {start}: the solution of {name} has no line # END SOLUTION before line {number}"
+                )
+            hidden, start, name = [], number, begin["question"]
             opening, indent = f"{begin['question']}: {tasks.get(begin['question'])}", begin["indent"]
         elif END.match(line):
             if hidden is None:
-                raise StubError(*faults, f"line {number}: found END SOLUTION without BEGIN SOLUTION")
-            size = sum(bool(text.strip()) and not text.strip().startswith("#") for text in hidden)
-            about = f"{indent}# YOUR CODE HERE (about {size} {'line' if size == 1 else 'lines'})"
+                raise StubError(
+                    *faults, f"line {number}: found # END SOLUTION without a line # BEGIN SOLUTION QUESTION above it"
+                )
+            about = indent + _announce(hidden)
             lines += [about, *_raise(opening, indent)] if draft is None else [f"{about}: repair this draft", *draft]
             hidden = draft = None
         elif hidden is not None and DRAFT.match(line):
@@ -64,17 +72,50 @@ def make_stub(source: str, assignment: Assignment) -> str:
         else:
             lines.append(line)
     if hidden is not None:
-        faults.append(f"the solution of {opening.partition(':')[0]} has no closing line # END SOLUTION")
+        faults.append(f"line {start}: the solution of {name} has no closing line # END SOLUTION")
     if faults:
         raise StubError(*faults)
     return "\n".join(lines) + "\n"
+
+
+def _announce(hidden: list[str]) -> str:
+    """Return the comment that says how much code is missing."""
+    size = sum(bool(text.strip()) and not text.strip().startswith("#") for text in hidden)
+    return f"# YOUR CODE HERE (about {size} {'line' if size == 1 else 'lines'})"
+
+
+def _read_marks(source: str, known: Collection[str]) -> list[str]:
+    """Return the faults in single marks; raise StubError if some are misspelled, because then others lack counterparts."""
+    unknown, misspelled = list(_list_unknown(source, known)), list(_list_misspelled(source))
+    if misspelled:
+        raise StubError(*unknown, *misspelled)
+    return unknown
 
 
 def _list_unknown(source: str, known: Collection[str]) -> Iterator[str]:
     """Yield a fault for each solution of an unknown question."""
     for number, line in enumerate(split_lines(source), 1):
         if (begin := BEGIN.match(line)) and begin["question"] not in known:
-            yield f"line {number}: there is no question {begin['question']!r}"
+            yield f"line {number}: there is no question {begin['question']!r}; {suggest(begin['question'], known)}"
+
+
+def _list_misspelled(source: str) -> Iterator[str]:
+    """Yield a fault for each comment that is almost a mark."""
+    for number, line in enumerate(split_lines(source), 1):
+        meant = MEANT.match(line)
+        if (
+            meant
+            and not BEGIN.match(line)
+            and not END.match(line)
+            and get_close_matches(meant["word"].upper(), ["SOLUTION"], cutoff=0.8)
+        ):
+            what = (
+                "# END SOLUTION"
+                if meant["what"].upper() == "END"
+                else f"# BEGIN SOLUTION {meant['rest'].strip() or 'QUESTION'}"
+            )
+            more = "" if meant["rest"].strip() or what.startswith("# END") else " with the id of its question"
+            yield f"line {number}: {line.strip()!r} is not a mark; write {what}{more}"
 
 
 def _raise(message: str, indent: str, width: int = 128) -> list[str]:

@@ -281,6 +281,10 @@ def _options(call: ast.Call, name: str, identifier: str) -> dict[str, Any]:
         options |= {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
     except ValueError as error:
         raise CatalogueError(f"{identifier}: the arguments of {name} must be literals: {error}") from error
+    for option in ("question", "hint", "source", "function", "mistake", "place"):
+        if not isinstance(options.get(option, ""), str):
+            kind = type(options[option]).__name__
+            raise CatalogueError(f"{identifier}: {option} is a {kind}, expected one text in quotes")
     if unknown := [option for option in options if option not in PARAMETERS[name]]:
         raise CatalogueError(f"{identifier}: {name} takes {', '.join(PARAMETERS[name])}, not {unknown[0]}")
     return options

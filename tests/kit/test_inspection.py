@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from grader.assignment import UsageError
+from grader.assignment import UsageError, list_assignments
 from grader.authoring import inspection
 from grader.authoring.inspection import inspect_assignment
 from grader.console import GRADED, USAGE
@@ -18,6 +18,14 @@ pytestmark = pytest.mark.recorded
 
 INPUTS = {
     "*": ("tests/kit/toy/**",),
+    "test_no_assignment_of_the_kit_has_a_slip": (
+        "command:doctor",
+        "grader/**",
+        "assignments/{name}/**",
+        "solutions/{name}/**",
+        "tests/*/*{name}.py",
+        "tests/*/*/{name}.json",
+    ),
     "test_doctor_says_all_at_once": ("command:doctor",),
     "test_doctor_has_nothing_to_say_of_the_toy": ("command:doctor",),
     "test_an_answer_that_is_not_a_number_names_its_case": ("command:build",),
@@ -235,7 +243,7 @@ SLIPS = {
         SOLUTION,
         "* scale\n    # END SOLUTION",
         "* scale",
-        f"{SOLUTION}:0: the solution of",
+        f"{SOLUTION}:16: the solution of spread has no closing line # END SOLUTION",
     ),
     "a function without a blank": (
         SOLUTION,
@@ -289,6 +297,227 @@ SLIPS = {
     ),
 }
 
+# As SLIPS, but all that is said, word by word: whoever slips once reads one line.
+ONE_LINE = {
+    "points in quotes": (
+        VISIBLE,
+        '@points(1, question="spread")',
+        '@points("1", question="spread")',
+        f"{VISIBLE}:17: test_spread: @points: number is the text '1', expected a number",
+    ),
+    "points without a number": (
+        VISIBLE,
+        '@points(1, question="spread")',
+        '@points(question="spread")',
+        f"{VISIBLE}:17: test_spread: @points has no number; write @points(number, question=...)",
+    ),
+    "points without a question": (
+        VISIBLE,
+        '@points(1, question="spread")',
+        "@points(1)",
+        f"{VISIBLE}:17: test_spread: @points has no question; write @points(number, question=...)",
+    ),
+    "points without arguments": (
+        VISIBLE,
+        '@points(1, question="spread")',
+        "@points",
+        f"{VISIBLE}:17: test_spread: @points needs its arguments; write @points(number, question=...)",
+    ),
+    "points with a misspelled argument": (
+        VISIBLE,
+        '@points(1, question="spread")',
+        '@points(1, qestion="spread")',
+        f"{VISIBLE}:17: test_spread: @points takes number and question, not 'qestion'; did you mean 'question'?",
+    ),
+    "points that are negative": (
+        VISIBLE,
+        '@points(1, question="spread")',
+        '@points(-1, question="spread")',
+        f"{VISIBLE}:17: test_spread: @points: number is -1, expected a number that is not negative",
+    ),
+    "points of a name that is not there": (
+        VISIBLE,
+        '@points(1, question="spread")',
+        '@points(one, question="spread")',
+        f"{VISIBLE}:16: the name 'one' is not defined; define or import it",
+    ),
+    "other points than assignment.toml says": (
+        VISIBLE,
+        '@points(1, question="spread")',
+        '@points(1.5, question="spread")',
+        f"{TOML}:14: spread: its visible checks are worth 1.5 points, but `points` says 1; change one of them",
+    ),
+    "a check that catches.toml names, and pytest does not run": (
+        HIDDEN,
+        "def test_nothing_to_add",
+        "def nothing_to_add",
+        f"{HIDDEN}:6: nothing_to_add has @points, but its name does not begin with test: pytest does not run it",
+    ),
+    "a view that a check does not import": (
+        VISIBLE,
+        'expect("spread_of_three")',
+        'expect("spread_of_three", only("spread"))',
+        f"{VISIBLE}:19: the name 'only' is not defined; import it from grader.judge.views",
+    ),
+    "a view that the kit has not": (
+        HIDDEN,
+        "from views import",
+        "from grader.judge.views import onyl\nfrom views import",
+        f"{HIDDEN}:2: grader.judge.views has no 'onyl'; did you mean 'only'?",
+    ),
+    "a module that the kit has not": (
+        VISIBLE,
+        "from grader.judge import",
+        "from grader.judges import",
+        f"{VISIBLE}:1: grader has no 'judges'; did you mean 'judge'?",
+    ),
+    "a module that is misspelled": (
+        DRIVERS,
+        "def total(",
+        "import nump as np\n\n\ndef total(",
+        f"{DRIVERS}:1: there is no module 'nump'; did you mean 'numpy'?",
+    ),
+    "a name that numpy has not": (
+        SOLUTION,
+        "def total(",
+        "from numpy import expp\n\n\ndef total(",
+        f"{SOLUTION}:4: numpy has no 'expp'; did you mean 'exp'?",
+    ),
+    "a name in the solution": (
+        SOLUTION,
+        "return result",
+        "return reslt",
+        f"{SOLUTION}:10: the name 'reslt' is not defined; define or import it",
+    ),
+    "a name in a case": (
+        CASES,
+        '{"values": []}',
+        '{"values": np.zeros(0)}',
+        f"{CASES}:16: the name 'np' is not defined; define or import it",
+    ),
+    "a declaration that is not imported": (
+        MISTAKES,
+        "import altered, mistake",
+        "import mistake",
+        f"{MISTAKES}:27: the name 'altered' is not defined; import it from grader.proof.catalogue",
+    ),
+    "mistakes that import a module of the kit under another name": (
+        MISTAKES,
+        "from grader.proof.catalogue",
+        "from grader.proof.catalog",
+        f"{MISTAKES}:3: grader.proof has no 'catalog'; did you mean 'catalogue'?",
+    ),
+    "a mistake that would fail by its author's slip": (
+        MISTAKES,
+        "return math.prod(values)",
+        "return np.prod(values)",
+        f"{MISTAKES}:24: the name 'np' is not defined; define or import it",
+    ),
+    "an alternative without its import": (
+        ALTERNATIVES,
+        "from functools import reduce\n",
+        "",
+        f"{ALTERNATIVES}:16: the name 'reduce' is not defined; define or import it",
+    ),
+    "a mark in small letters": (
+        SOLUTION,
+        "# BEGIN SOLUTION spread",
+        "# begin solution spread",
+        f"{SOLUTION}:16: '# begin solution spread' is not a mark; write # BEGIN SOLUTION spread",
+    ),
+    "a mark that is misspelled": (
+        SOLUTION,
+        "# END SOLUTION",
+        "# END SOLUTON",
+        f"{SOLUTION}:11: '# END SOLUTON' is not a mark; write # END SOLUTION",
+    ),
+    "a mark without its question": (
+        SOLUTION,
+        "# BEGIN SOLUTION spread",
+        "# BEGIN SOLUTION",
+        f"{SOLUTION}:16: '# BEGIN SOLUTION' is not a mark; write # BEGIN SOLUTION QUESTION with the id of its question",
+    ),
+    "a mark of another question": (
+        SOLUTION,
+        "# BEGIN SOLUTION spread",
+        "# BEGIN SOLUTION total",
+        f"{SOLUTION}:16: # BEGIN SOLUTION total is in spread, which is about spread; write # BEGIN SOLUTION spread",
+    ),
+    "no mark above a solution": (
+        SOLUTION,
+        "    # BEGIN SOLUTION spread\n",
+        "",
+        f"{SOLUTION}:17: found # END SOLUTION without a line # BEGIN SOLUTION QUESTION above it",
+    ),
+    "no marks": (
+        SOLUTION,
+        "    # BEGIN SOLUTION spread\n    return (max(values) - min(values)) * scale\n    # END SOLUTION\n",
+        "    return (max(values) - min(values)) * scale\n",
+        f"{SOLUTION}:14: spread has no line # BEGIN SOLUTION spread: the stub would hold its solution",
+    ),
+    "a hint of two lines": (
+        MISTAKES,
+        '"What is scale for?"',
+        '"What is scale for?\\nIs it 1?"',
+        f"{MISTAKES}:33: the hint of scale_ignored has 2 lines; write one question on one line",
+    ),
+    "a hint in a list": (
+        MISTAKES,
+        '"What is scale for?"',
+        '["What is scale for?"]',
+        f"{MISTAKES}:33: scale_ignored: hint is a list, expected one text in quotes",
+    ),
+    "a hint that gives the line away": (
+        MISTAKES,
+        '"What is scale for?"',
+        '"Is it `return (max(values) - min(values)) * scale`?"',
+        f"{MISTAKES}:33: the hint of scale_ignored contains the solution's line 'return (max(values) - min(values)) * scale'; "
+        "ask a question that leads to it",
+    ),
+    "a number in quotes": (
+        TOML,
+        "visible = 2",
+        'visible = "2"',
+        f"{TOML}:11: questions.0.points.visible: expected a number, found the text '2'",
+    ),
+    "a truth value in quotes": (
+        TOML,
+        None,
+        '\n[hints]  # for students\nvisible = "false"\n',
+        f"{TOML}:29: hints.visible: expected true or false, found the text 'false'",
+    ),
+    "a misspelled key that is needed": (
+        TOML,
+        'title = "Total"',
+        'tilte = "Total"',
+        f"{TOML}:8: there is no key 'tilte' here; did you mean 'title'?",
+    ),
+    "a misspelled table": (
+        TOML,
+        None,
+        "\n[limit]\nseconds = 5.0\n",
+        f"{TOML}:28: there is no key 'limit' here; did you mean 'limits'?",
+    ),
+    "points that are one number": (
+        TOML,
+        "{ visible = 2, hidden = 1 }",
+        "3",
+        f"{TOML}:11: questions.0.points: expected {{ visible = 3, hidden = 2 }}, with your numbers; found 3",
+    ),
+    "two questions of one id": (
+        TOML,
+        'id = "spread"',
+        'id = "total"',
+        f"{TOML}:14: a second question has the id 'total'; the first is in line 7",
+    ),
+    "another name than its folder": (
+        TOML,
+        'name = "toy"',
+        'name = "toys"',
+        f"{TOML}:1: name is 'toys', but the folder is called 'toy'; write name = \"toy\"",
+    ),
+}
+
 
 @pytest.fixture
 def toy(built_toy: Path, tmp_path: Path) -> Path:
@@ -328,6 +557,21 @@ def test_each_slip_has_a_line(toy: Path, what: str) -> None:
     found = inspect(toy)
     assert [line for line in found if line.startswith(expected)], found
     assert len([line for line in found if "stale: " not in line]) <= 2, found
+
+
+@pytest.mark.parametrize("what", ONE_LINE)
+def test_one_slip_has_one_line(toy: Path, what: str) -> None:
+    """Catches: a slip that nothing notices, or that is said again in its consequences, or without its place."""
+    file, old, new, expected = ONE_LINE[what]
+    slip(toy, file, old, new)
+    stale = (": stale: ", ": no visible check uses the case ")
+    assert [line for line in inspect(toy) if not any(words in line for words in stale)] == [expected]
+
+
+@pytest.mark.parametrize("name", list_assignments(Path(__file__).resolve().parents[2]))
+def test_no_assignment_of_the_kit_has_a_slip(name: str) -> None:
+    """Catches: a false alarm, after which authors read no line of these."""
+    assert [found.text for found in inspect_assignment(Path(__file__).resolve().parents[2], name)] == []
 
 
 @pytest.mark.parametrize(

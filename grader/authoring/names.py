@@ -1,0 +1,180 @@
+"""Find names that an author's file uses and nothing defines, and imports of what does not exist, by reading the text."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+import importlib
+import importlib.util
+import pkgutil
+import symtable
+import sys
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from types import ModuleType
+
+from grader.assignment import SUITES, AssignmentFiles
+from grader.authoring.slips import Slip
+from grader.course.handwritten import suggest
+from grader.proof.catalogue import PARAMETERS
+
+OF_MODULES = {*vars(builtins), "__file__", "__name__", "__doc__", "__path__", "__spec__", "__class__", "__annotations__"}
+ADDS_NAMES = {"globals", "exec", "vars", "locals"}  # a file that calls one of these may define names that nobody can read
+OFTEN = ("numpy", "torch", "gymnasium", "matplotlib")  # besides the standard library, the modules that are suggested
+COMES_FROM = {"points": "grader.judge", "only": "grader.judge.views", "case": "grader.answers"}
+COMES_FROM |= dict.fromkeys(PARAMETERS, "grader.proof.catalogue")
+CLOSE = 0.75  # similarity of a name that may be meant
+REPLACED = {"gym"}  # the sandbox has it, installed or not; see grader.sandbox.substitutes
+
+
+def list_unknown_names(home: AssignmentFiles) -> list[Slip]:
+    """Return the undefined names and broken imports of all files of an author, except the notebook.
+
+    An entry of mistakes.py or alternatives.py is spliced into the solution, so it may use the solution's names.
+    """
+    solution = home.solution / home.assignment.submission
+    own = _list_defined(solution.read_text(encoding="utf-8"), solution)
+    paths = [solution, home.drivers, home.views, home.solution / "cases.py", *(home.checks[suite] for suite in SUITES)]
+    found: list[Slip] = []
+    for path in (path for path in paths if path.is_file()):
+        found += [*_list_broken_imports(home, path), *_list_undefined(path, set())]
+    for path in (home.solution / f"{kind}.py" for kind in ("mistakes", "alternatives")):
+        if path.is_file():
+            found += [*_list_broken_imports(home, path), *_list_undefined(path, (own or set()) - set(PARAMETERS))]
+            # Without the names of the solution, none of its entries can be judged.
+            found = found if own is not None else [slip for slip in found if slip.path != path]
+    return found
+
+
+def _list_defined(text: str, path: Path) -> set[str] | None:
+    """Return the global names of a module; None if they cannot be known by reading."""
+    tree, table = ast.parse(text), symtable.symtable(text, str(path), "exec")
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(names=names) if any(alias.name == "*" for alias in names):
+                return None
+            case ast.Call(func=ast.Name(id=name)) if name in ADDS_NAMES:
+                return None
+            case ast.ExceptHandler(type=ast.Name(id="NameError")):
+                return None
+    found = {symbol.get_name() for symbol in table.get_symbols() if _is_bound(symbol)}
+    return found | {
+        symbol.get_name() for scope in _list_scopes(table) for symbol in scope.get_symbols() if _is_set_there(symbol)
+    }
+
+
+def _is_bound(symbol: symtable.Symbol) -> bool:
+    return symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace()
+
+
+def _is_set_there(symbol: symtable.Symbol) -> bool:
+    """Return whether a function sets a global name."""
+    return symbol.is_declared_global() and _is_bound(symbol)
+
+
+def _list_scopes(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    """Yield all scopes inside a module: functions, classes, comprehensions."""
+    for child in table.get_children():
+        yield child
+        yield from _list_scopes(child)
+
+
+def _list_undefined(path: Path, more: Collection[str]) -> Iterator[Slip]:
+    """Yield each undefined name of a file once, where it is used first.
+
+    Args:
+        more: Names that are defined elsewhere.
+    """
+    text = path.read_text(encoding="utf-8")
+    defined = _list_defined(text, path)
+    if defined is None:
+        return
+    table = symtable.symtable(text, str(path), "exec")
+    used = {symbol.get_name(): 0 for symbol in table.get_symbols() if symbol.is_referenced() and not _is_bound(symbol)}
+    for scope in _list_scopes(table):
+        for symbol in scope.get_symbols():
+            if symbol.is_referenced() and symbol.is_global():
+                used.setdefault(symbol.get_name(), scope.get_lineno())
+    known = {*defined, *more}
+    unknown = {name: line for name, line in used.items() if name not in known and name not in OF_MODULES}
+    uses = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    for name, first in unknown.items():
+        if lines := [node.lineno for node in uses if node.id == name and node.lineno >= first]:
+            yield Slip(path, min(lines), f"the name {name!r} is not defined{_advise(name, known)}")
+
+
+def _advise(name: str, known: Collection[str]) -> str:
+    """Return what to do about an undefined name."""
+    if module := COMES_FROM.get(name):
+        return f"; import it from {module}"
+    close = difflib.get_close_matches(name, known, 1, cutoff=CLOSE)
+    return f"; did you mean {close[0]!r}?" if close else "; define or import it"
+
+
+def _list_broken_imports(home: AssignmentFiles, path: Path) -> Iterator[Slip]:
+    """Yield the imports, at the top level of a file, of modules or names that do not exist."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if fault := _find_missing_module(home, alias.name):
+                    yield Slip(path, node.lineno, fault)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            if fault := _find_missing_module(home, node.module):
+                yield Slip(path, node.lineno, fault)
+                continue
+            if (module := _load(node.module)) is None:
+                continue
+            for alias in node.names:
+                if alias.name != "*" and not _has(module, alias.name):
+                    close = suggest(alias.name, _list_public(module))
+                    yield Slip(path, node.lineno, f"{node.module} has no {alias.name!r}; {close}")
+
+
+def _find_missing_module(home: AssignmentFiles, name: str) -> str:
+    """Return what is wrong if there is no such module; "" if there is."""
+    first, *rest = name.split(".")
+    if first == "grader":
+        parent = "grader"
+        for part in rest:
+            if not _has(importlib.import_module(parent), part):
+                package = importlib.import_module(parent)
+                return f"{parent} has no {part!r}; {suggest(part, _list_public(package))}"
+            parent += f".{part}"
+        return ""
+    if _is_theirs(home, first) or first in REPLACED or first in sys.modules or importlib.util.find_spec(first):
+        return ""
+    close = suggest(first, [*OFTEN, *sys.stdlib_module_names])
+    return f"there is no module {first!r}; {close if close.startswith('did') else 'correct its name, or install it'}"
+
+
+def _is_theirs(home: AssignmentFiles, name: str) -> bool:
+    """Return whether a module is one that the kit puts beside a file: drivers, views, the submission, support files."""
+    beside = {"views", "drivers", "submitted", Path(home.assignment.submission).stem}
+    beside |= {Path(support).stem for support in home.assignment.support}
+    return name in beside or any((folder / f"{name}.py").is_file() for folder in (home.root, home.folder, home.solution))
+
+
+def _load(name: str) -> ModuleType | None:
+    """Return a module of the kit, or one that is loaded already; None for any other, which may take seconds to import."""
+    return importlib.import_module(name) if name.partition(".")[0] == "grader" else sys.modules.get(name)
+
+
+def _has(module: ModuleType, name: str) -> bool:
+    if hasattr(module, name):
+        return True
+    return hasattr(module, "__path__") and importlib.util.find_spec(f"{module.__name__}.{name}") is not None
+
+
+def _list_public(module: ModuleType) -> list[str]:
+    """Return the names that a module defines itself, without those that it imports; and the modules of a package."""
+    own = [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and not isinstance(value, ModuleType) and _stems_from(value, module)
+    ]
+    return own + [each.name for each in pkgutil.iter_modules(getattr(module, "__path__", ()))]
+
+
+def _stems_from(value: object, module: ModuleType) -> bool:
+    return bool(getattr(value, "__module__", module.__name__) == module.__name__)
