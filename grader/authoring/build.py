@@ -10,31 +10,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
-import numpy as np
-
 from grader import answers
 from grader.answers import UNPREDICTABLE, Case, CaseRecipe, Mistake, SuiteAnswers
 from grader.assignment import SUITES, AssignmentFiles, UsageError
+from grader.authoring.facts_read import list_unknown_facts
 from grader.authoring.moves import describe_moves
 from grader.authoring.notebook import make_notebook
 from grader.authoring.overview import write_overview
-from grader.authoring.recipes import MAX_CASE, check_size, cook_case, holds_nan, list_unstorable, load_recipes, same_inputs
+from grader.authoring.recipes import cook_case, load_recipes, same_inputs
+from grader.authoring.solving import solve_cases
 from grader.authoring.stub import make_stub
 from grader.judge.compare import difference
-from grader.judge.failure import explain_failure
 from grader.judge.harness import Harness
-from grader.judge.influence import MAX_NUDGES, MAX_OUTPUT, Influences, list_nudges, list_outputs, measure_influences
 from grader.proof.catalogue import load_catalogue
 from grader.proof.pairs import record_pairs
 from grader.proof.pool import TrialPool
 from grader.proof.trials import record_mistakes
 from grader.report.model import write_atomically
 from grader.sandbox.definitions import hash_functions
-from grader.sandbox.wire import ValueRefused
 
 WORTH_A_WORKER = 8  # mistakes per worker: starting a copy of the grader costs as much as trying some mistakes
 DEFAULT_SEED = 1
-SECONDS = 60  # seconds (wall clock) for one case on the solution
 
 
 @dataclass(frozen=True)
@@ -83,35 +79,80 @@ def build(root: Path, name: str, options: BuildOptions | None = None, harness: H
         stub = make_stub(solution.read_text(encoding="utf-8"), home.assignment)
     except UsageError as error:
         raise UsageError(f"{solution.relative_to(root)}: {error}") from error
-    stale = []
+    notebook, recipes = render_notebook(home), load_recipes(home)
+    with contextlib.ExitStack() as stack:
+        harness = harness or stack.enter_context(Harness(home))
+        if not check:
+            _keep_work(home, stub)
+        _remove_damaged(home, options)
+        try:
+            seeds, solved = _solve_suites(harness, recipes, options)  # first, so that nothing is written if this fails
+        except UsageError as error:
+            raise UsageError(f"nothing was {'compared' if check else 'built'}: {error}") from error
+        stale = _write_sources(home, stub, notebook, options)
+        return stale + _from_trials(harness, seeds, solved, hash_functions(stub), options)
+
+
+def _remove_damaged(home: AssignmentFiles, options: BuildOptions) -> None:
+    """Remove generated files that cannot be read, so that they are made anew: only `build` writes them."""
+    for path in list_damaged(home):
+        where = path.relative_to(home.root)
+        if options.check:
+            raise UsageError(f"{where} is damaged; run `python -m grader build {home.assignment.name}`, which makes it anew")
+        path.unlink()
+        options.report(f"{where} was damaged: it is made anew")
+
+
+def _write_sources(home: AssignmentFiles, stub: str, notebook: str | None, options: BuildOptions) -> list[Path]:
+    """Update the stub and the notebook, which are made without running anything; see `build`."""
+    stale, check = [], options.check
     if not home.stub.is_file() or home.stub.read_text(encoding="utf-8") != stub:
         stale.append(home.stub)
         if not check:
-            _keep_work(home, stub)
+            source = home.solution / home.assignment.submission
+            if home.stub.is_file() and home.stub.stat().st_mtime > source.stat().st_mtime:
+                where = home.stub.relative_to(home.root)
+                options.report(
+                    f"{where} was newer than its source: if you edited it, edit {source.relative_to(home.root)} instead"
+                )
             write_atomically(home.stub, stub)
-    notebook = render_notebook(home)
     if notebook is not None and (not home.notebook.is_file() or home.notebook.read_text(encoding="utf-8") != notebook):
         stale.append(home.notebook)
         if not check:
             write_atomically(home.notebook, notebook)
-    recipes = load_recipes(home)
-    with contextlib.ExitStack() as stack:
-        harness = harness or stack.enter_context(Harness(home))
-        return stale + _from_trials(harness, recipes, hash_functions(stub), options)
+    return stale
 
 
-def _from_trials(harness: Harness, recipes: list[CaseRecipe], stub: dict[str, str], options: BuildOptions) -> list[Path]:
+def _solve_suites(
+    harness: Harness, recipes: list[CaseRecipe], options: BuildOptions
+) -> tuple[dict[str, int], dict[str, dict[str, Case]]]:
+    """Return, by suite, the seed of its cases and the cases with the answers of the solution."""
+    seeds, solved = {}, {}
+    for suite in SUITES:
+        old = _old(harness.home.answers[suite], harness.home.assignment.name)
+        hidden = options.seed if suite == "hidden" else None
+        seeds[suite] = hidden if hidden is not None else old.seed if old else DEFAULT_SEED
+        cooked = {recipe.name: cook_case(recipe, seeds[suite]) for recipe in recipes if recipe.suite == suite}
+        solved[suite] = solve_cases(harness, cooked, options.report)
+    if slips := list(list_unknown_facts(harness.home, {key: case for of in solved.values() for key, case in of.items()})):
+        raise UsageError("; ".join(slip.describe(harness.home.root) for slip in slips))
+    return seeds, solved
+
+
+def _from_trials(
+    harness: Harness,
+    seeds: dict[str, int],
+    all_solved: dict[str, dict[str, Case]],
+    stub: dict[str, str],
+    options: BuildOptions,
+) -> list[Path]:
     """Update the files that depend on running the solution and the mistakes; see `build`."""
-    home, check, seed = harness.home, options.check, options.seed
+    home, check = harness.home, options.check
     name, stale = home.assignment.name, []
     for suite in SUITES:
         path = home.answers[suite]
-        old = _old(path, name)
-        chosen = seed if seed is not None and suite == "hidden" else old.seed if old else DEFAULT_SEED
-        cooked = {recipe.name: cook_case(recipe, chosen) for recipe in recipes if recipe.suite == suite}
-        solved = solve_cases(harness, cooked)
-        for key in (key for key, case in solved.items() if holds_nan(case.answer)):
-            options.report(f"case {key}: the solution answers with NaN, with which no answer agrees; choose other inputs")
+        old, chosen = _old(path, name), seeds[suite]
+        solved = all_solved[suite]
         before, allowed = old.cases if old else {}, _tolerances(home, suite)
         both = {key: (before[key], case) for key, case in solved.items() if key in before}
         moved = {key: pair for key, pair in both.items() if not _same(*pair, allowed.get(key, {}))}
@@ -146,6 +187,18 @@ def _from_trials(harness: Harness, recipes: list[CaseRecipe], stub: dict[str, st
     return stale
 
 
+def list_damaged(home: AssignmentFiles) -> list[Path]:
+    """Return the generated files of answers and mistakes that are there and cannot be read."""
+    damaged = []
+    for read, paths in ((answers.read_answers, home.answers), (answers.read_mistakes, home.mistakes)):
+        for path in filter(Path.is_file, paths.values()):
+            try:
+                read(path, home.assignment.name)
+            except (ValueError, KeyError, TypeError, AttributeError):
+                damaged.append(path)
+    return damaged
+
+
 def mistakes_agree(old: dict[str, Mistake], new: dict[str, Mistake]) -> bool:
     """Return whether two records of mistakes agree; if one says that chance decides, only the failure must agree."""
     if [(was.id, was.question, was.hint) for was in old.values()] != [(now.id, now.question, now.hint) for now in new.values()]:
@@ -178,66 +231,6 @@ def _kept(was: Mistake | None, now: Mistake) -> Mistake:
         for other, shown in now.pairs.items()
     }
     return replace(now, shows=shows, pairs=pairs)
-
-
-def solve_cases(harness: Harness, cases: dict[str, Case]) -> dict[str, Case]:
-    """Return the cases with the answers of the solution, computed in the sandbox."""
-    solved, home = {}, harness.home
-    harness.warm_up()
-    submission = harness.place((home.solution / home.assignment.submission).read_bytes())
-    for key, case in cases.items():
-        try:
-            reply = harness.sandbox.call(case.driver, case.inputs, submission, SECONDS)
-        except ValueRefused as refused:
-            raise UsageError(f"case {key} cannot be passed to its driver: {refused}") from refused
-        if reply.status != "ok":
-            question = home.assignment.question(case.question)
-            why = explain_failure(reply, question, SECONDS, home.assignment.limits.memory_mb, reply.output)
-            raise UsageError(f"case {key}: its driver {case.driver!r} fails on the solution: {why}\n{reply.output}".strip())
-        if reply.facts is None:
-            raise UsageError(f"case {key}: its driver {case.driver!r} returns None; let it return its facts, in a dict by name")
-        check_size(key, reply.facts)
-        solved[key] = replace(case, answer=reply.facts, influences=_measure(harness, submission, case))
-        try:
-            size = len(answers.render_answers("", SuiteAnswers(0, {key: solved[key]}, {})))
-        except ValueError as error:  # names of facts with NaN or infinity, which JSON cannot hold and no answer can equal
-            bad = ", ".join(map(str, list_unstorable(reply.facts))) or "its inputs"
-            raise UsageError(
-                f"case {key}: the solution answers with NaN or infinity in {bad}, which cannot be stored; "
-                "choose other inputs, or let the driver report whether the number is finite"
-            ) from error
-        if size > MAX_CASE:
-            raise UsageError(f"case {key} takes {size / 1e3:.0f} kB of text, at most {MAX_CASE / 1e3:.0f}: use fewer numbers")
-    return solved
-
-
-def _measure(harness: Harness, submission: Path, case: Case) -> Influences:
-    """Return how the solution's answer depends on the inputs that the case nudges."""
-    if not case.nudges:
-        return {}
-    if unknown := case.nudges.keys() - case.inputs.keys():
-        raise UsageError(f"case {case.name}: nudges names {min(unknown)!r}, which is not one of its inputs")
-    if (count := sum(1 for _ in list_nudges(case.inputs, case.nudges))) > MAX_NUDGES:
-        raise UsageError(f"case {case.name}: nudges {count} rows, at most {MAX_NUDGES}; use a smaller case")
-
-    def call(inputs: dict[str, Any], seed: int = 0) -> Any:
-        return harness.sandbox.call(case.driver, inputs, submission, SECONDS, seed).facts
-
-    facts = call(case.inputs)
-    if difference(facts, call(case.inputs, seed=1), equal_nan=True) is not None:
-        raise UsageError(f"case {case.name}: its answer depends on chance, so nudges would show nothing")
-    found = measure_influences(list_outputs(facts), call, case.inputs, case.nudges)
-    if not found:
-        raise UsageError(f"case {case.name}: nudges change no number of its answer (in arrays of at most {MAX_OUTPUT} numbers)")
-    return {name: {output: shorten(matrix) for output, matrix in of.items()} for name, of in found.items()}
-
-
-def shorten(matrix: np.ndarray) -> np.ndarray:
-    """Return influences in half precision, if it holds them: they are compared within a few percent; else in float32."""
-    with np.errstate(over="ignore"):
-        short = matrix.astype(np.float16)
-    size = float(np.abs(matrix).max(initial=0.0))
-    return short if np.allclose(short, matrix, rtol=1e-3, atol=1e-4 * size) else matrix.astype(np.float32)
 
 
 def render_notebook(home: AssignmentFiles) -> str | None:

@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from grader import answers
-from grader.answers import CaseRecipe
+from grader.answers import Case, CaseRecipe
 from grader.assignment import SUITES, AssignmentFiles, UsageError
 from grader.authoring.checks_read import ReadCheck, list_checks, list_draft_titles, list_uncollected, read_calls
+from grader.authoring.facts_read import list_unknown_facts
 from grader.authoring.names import list_unknown_names
 from grader.authoring.recipes import (
     RecipeError,
@@ -25,6 +26,7 @@ from grader.authoring.recipes import (
     same_inputs,
 )
 from grader.authoring.references import list_bound_names, list_broken_references
+from grader.authoring.renamed import find_renamed
 from grader.authoring.slips import Slip, find_question_line, list_setting_slips
 from grader.authoring.solution_read import list_solution_slips
 from grader.authoring.staleness import list_stale_files
@@ -56,6 +58,8 @@ def inspect_assignment(root: Path, name: str, stale: bool = True) -> list[Slip]:
     home = AssignmentFiles(root, name)
     if found := [*_find_missing(home), *_find_syntax_errors(home)]:
         return found
+    if renamed := find_renamed(home):
+        return [renamed]  # all else that is found, follows from it
     found += [*list_solution_slips(home), *list_unknown_names(home)]
     defined = list_bound_names(home.solution / home.assignment.submission)
     blind = any(question.function not in defined for question in home.assignment.questions)
@@ -69,8 +73,18 @@ def inspect_assignment(root: Path, name: str, stale: bool = True) -> list[Slip]:
     found += _inspect_ideas(home, checks, mistakes) if not slips and not blind else []
     found += _inspect_stored(home)
     if stale and not any(slip.stops for slip in found):
-        found += [Slip(file.path, 0, f"stale: {file.why}", stops=False) for file in list_stale_files(home)]
+        old = [Slip(file.path, 0, f"stale: {file.why}", stops=False) for file in list_stale_files(home)]
+        found += old or list_unknown_facts(home, _read_stored(home))
     return found
+
+
+def _read_stored(home: AssignmentFiles) -> dict[str, Case]:
+    """Return the stored cases of both suites."""
+    return {
+        name: case
+        for path in home.answers.values()
+        for name, case in answers.read_answers(path, home.assignment.name).cases.items()
+    }
 
 
 def _find_missing(home: AssignmentFiles) -> Iterator[Slip]:

@@ -78,15 +78,16 @@ def check_size(name: str, facts: Any) -> None:
 
     Rendering them first would take minutes.
     """
-    if (count := _count_numbers(facts)) > MAX_NUMBERS:
+    if (count := count_numbers(facts)) > MAX_NUMBERS:
         raise UsageError(f"case {name} holds {count:,} numbers, at most {MAX_NUMBERS:,}: use smaller arrays")
 
 
-def _count_numbers(facts: Any) -> int:
+def count_numbers(facts: Any) -> int:
+    """Return how many numbers and texts plain data holds."""
     if isinstance(facts, dict):
-        return sum(map(_count_numbers, facts.values()))
+        return sum(map(count_numbers, facts.values()))
     if isinstance(facts, (list, tuple)):
-        return sum(map(_count_numbers, facts))
+        return sum(map(count_numbers, facts))
     return int(facts.size) if isinstance(facts, np.ndarray) else 1
 
 

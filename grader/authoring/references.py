@@ -43,6 +43,14 @@ def list_bound_names(path: Path) -> dict[str, int]:
     return found
 
 
+def list_parameters(path: Path, function: str) -> list[str]:
+    """Return the names of the parameters of a function that a module defines at its top level; none if it is not there."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            return [argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+    return []
+
+
 def _list_unknown_functions(home: AssignmentFiles) -> Iterator[Slip]:
     """Yield what drivers and the notebook call of the student's module, and the solution does not define."""
     solution = home.solution / home.assignment.submission

@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 import itertools
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.commands.shared import add_workers, count_workers
 from grader.console import GRADED, refuse_output
+
+if TYPE_CHECKING:
+    from grader.assignment import AssignmentFiles
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +28,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the kill matrix to this file as a page")
     parser.add_argument("--flake", type=int, default=0, metavar="N", help="repeat random checks with N seeds; slow")
     add_workers(parser, "trials run")
+
+
+def list_unusable(home: AssignmentFiles) -> list[str]:
+    """Return a line about the built files without which nothing can be proven, if some are missing or damaged."""
+    from grader.authoring.build import list_damaged
+
+    damaged = list_damaged(home)
+    bad = [*damaged, *(path for path in home.answers.values() if not path.is_file())]
+    if not bad:
+        return []
+    names = ", ".join(path.relative_to(home.root).as_posix() for path in bad)
+    what = "damaged" if damaged == bad else "missing" if not damaged else "missing or damaged"
+    return [f"{names}: {what}; run `python -m grader build {home.assignment.name}`"]
 
 
 def run(root: Path, options: argparse.Namespace) -> int:
@@ -53,7 +70,9 @@ def run(root: Path, options: argparse.Namespace) -> int:
         stopped = any(stops for _, stops in slips)
         home = None if stopped else AssignmentFiles(root, name)
         note = home and LastProof.begin(home)  # a file that changes during the proof counts as changed after it
-        for line, fault in itertools.chain(slips, () if stopped else verify(root, name, asked)):
+        unusable = [] if home is None else list_unusable(home)
+        found = [(line, True) for line in unusable] if unusable or stopped else verify(root, name, asked)
+        for line, fault in itertools.chain(slips, found):
             print(line if fault is None else f"{'FAULT' if fault else 'ok   '} {name}: {line}", flush=True)
             faults += [line] if fault else []
         if note and home:

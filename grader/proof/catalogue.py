@@ -173,6 +173,8 @@ def load_catalogue(home: AssignmentFiles, kind: str) -> list[Variant]:
                     raise CatalogueError(f"{entry.id} is the name of two entries; rename one")
                 if kind == "mistakes" and not variant.hint.strip():
                     raise CatalogueError(f"{entry.id} has no hint; add the question that a tutor would ask")
+                if variant.submission == solution:
+                    raise CatalogueError(f"{entry.id} is the solution itself: its edits change nothing")
                 variants[entry.id] = variant
         except CatalogueError as error:
             faults.append(f"{path.name}: {error}")

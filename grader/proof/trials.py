@@ -20,6 +20,7 @@ from grader.judge.evidence import settle
 from grader.judge.run import Grader, GradingOptions
 from grader.proof.catalogue import Variant
 from grader.proof.coverage import Coverage, read_coverage
+from grader.proof.loss import begin_text, explain_loss, find_check
 from grader.proof.pool import TrialPool
 from grader.proof.reply_cache import ReplyCache, ReplyStore
 from grader.report.model import CheckResult, Outcome, Report
@@ -69,7 +70,7 @@ class Trial:
 
     def losses(self) -> list[str]:
         """Return in words which checks were not passed."""
-        why = {check.id: f"{check.message} {check.detail}".strip().partition("\n")[0] for check in self.lost()}
+        why = {check.id: begin_text(f"{check.message} {check.detail}") for check in self.lost()}
         return [f"{check.id} ({check.outcome.value}): {why[check.id]}" for check in self.lost()]
 
     def verdict(self, mistake: tuple[str, str, str] = ("", "", "")) -> Verdict:
@@ -336,8 +337,14 @@ def replies_to_variant(coverage: Path, submission: str) -> Mapping[str, bytes]:
         return {}
 
 
-def write_coverage(grader: Grader, submission: str, questions: frozenset[str], path: Path, seeds: Sequence[int] = (0,)) -> None:
-    """Write the coverage of the solution by these questions, with these seeds; a function for `TrialPool.submit`."""
+def write_coverage(
+    grader: Grader, submission: str, questions: frozenset[str], path: Path, seeds: Sequence[int] = (0,)
+) -> list[str]:
+    """Write the coverage of the solution by these questions, with these seeds; a function for `TrialPool.submit`.
+
+    Return the file and the line of each check that the solution failed.
+    """
+    failed: list[str] = []
     coverage = Coverage(submission, grader.home.drivers)
 
     def note(request: dict[str, Any], reply: Reply) -> None:
@@ -345,8 +352,10 @@ def write_coverage(grader: Grader, submission: str, questions: frozenset[str], p
 
     with trace_calls(grader), observe_calls(grader, note):
         for seed in seeds:
-            try_variant(grader, submission, set(questions), seed=seed)
+            trial = try_variant(grader, submission, set(questions), seed=seed)
+            failed += [find_check(grader.home, check) for check in trial.failed]
     coverage.write(path)
+    return failed
 
 
 def hash_call(request: dict[str, Any]) -> str:
@@ -405,7 +414,9 @@ def record_mistakes(pool: TrialPool, solution: str, mistakes: Sequence[Variant])
     questions = frozenset().union(*(list_unit_questions(pool.assignment, function) for function in functions))
     covered = pool.submit(write_coverage, solution, questions, pool.coverage, seeds=SEEDS)
     passes.result()
-    covered.result()
+    if failed := covered.result():
+        what = "its answer is random; make the generator in the driver, from a seed among the inputs"
+        raise UsageError(f"{failed[0]}: the solution passes this check with one seed and fails it with another: {what}")
     pending = [pool.submit(_record, mistake, pool.coverage) for mistake in mistakes]
     found: dict[str, dict[str, Mistake]] = {suite: {} for suite in SUITES}
     for mistake, shows in zip(mistakes, pending, strict=True):
@@ -422,12 +433,8 @@ def _require_solution_passes(grader: Grader) -> None:
     report = grader.grade(
         grader.home.solution, {question.id for question in assignment.questions} - list_end_to_end_questions(assignment)
     )
-    bad = [check for check in report.checks if check.outcome not in (Outcome.PASSED, Outcome.NOT_RUN)]
-    # Of a fault of a check, the message is for students; what it is stands in the detail.
-    lost = [f"{check.id}: {'' if check.outcome is Outcome.GRADER_ERROR else check.message} {check.detail}" for check in bad]
-    if lost or report.cause or not report.final:
-        why = "; ".join([report.explain_stop(), *lost]).strip("; ")
-        raise UsageError(f"tests/*/mistakes is stale, everything else is up to date: the solution does not pass: {why}")
+    if why := explain_loss(grader.home, report):
+        raise UsageError(f"{why} (the evidence of mistakes was not updated)")
 
 
 def _record(grader: Grader, mistake: Variant, coverage: Path) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from grader.proof.boundary import Finding, find_leaks, prove_confinement
 from grader.proof.catalogue import REWRITE, CatalogueError, Variant, is_draft, load_catalogue
 from grader.proof.collateral import MistakeCost, judge_costs, judge_visibility, measure_cost, read_exceptions
 from grader.proof.ideas import judge_ideas, read_ideas
+from grader.proof.loss import locate_entry
 from grader.proof.matrix import KillMatrix
 from grader.proof.mutants import Mutant, Survivor, make_mutants, read_survivors
 from grader.proof.pairs import measure_hints
@@ -161,6 +162,8 @@ class Proof:
 
         yield from _generated(self.home, stale.result())
         yield from faults
+        if stale.result():  # whatever else fails, fails because of this
+            return
         if covered is not None:
             covered.result()
         trial, self.trials.solution = solution.result()
@@ -182,7 +185,7 @@ class Proof:
             yield from measure_hints(pool, self.home, self.right, self.wrong, sample)
         yield from self.trials.findings()
 
-    def _cover(self, pool: TrialPool, tasks: list[TrialTask]) -> PendingResult[None] | None:
+    def _cover(self, pool: TrialPool, tasks: list[TrialTask]) -> PendingResult[list[str]] | None:
         """Write the coverage of the solution, if there are enough trials for it."""
         if sum(not self.trials.believes(task) for task in tasks) < MANY:
             return None
@@ -263,10 +266,14 @@ class Proof:
             found = [self.trials.result(task) for task in tasks if task]
             passed += not any(tried.verdict.lost or tried.note for tried in found)
             for tried in found:
-                yield from ((f"the alternative {variant.id} does not pass {loss}", True) for loss in tried.losses)
+                more = f" (and {len(tried.losses) - 1} more checks)" if len(tried.losses) > 1 else ""
+                where = locate_entry(self.home, "alternatives", variant.id)
+                yield from (
+                    (f"{where}: the alternative {variant.id} does not pass {loss}{more}", True) for loss in tried.losses[:1]
+                )
                 if tried.note:
                     yield f"the alternative {variant.id}: {tried.note}", True
-        yield f"{passed} of {len(self.right)} alternatives get full marks", passed < len(self.right)
+        yield f"{passed} of {len(self.right)} alternatives get full marks", None if passed < len(self.right) else False
         if spared:
             yield f"{spared} of these return the same as the solution in every call and were not trained (--quick)", None
 
@@ -301,11 +308,11 @@ class Proof:
             yield f"{check.id} is vacuous: no mistake fails it{only}", True
         yield from ((line, None) for line in ["", *matrix.remarks()])
         caught = sum(bool(verdict.failed) for _, _, verdict in self.tried.values())
-        yield f"{caught} of {len(self.wrong)} mistakes are caught", caught < len(self.wrong)
+        yield f"{caught} of {len(self.wrong)} mistakes are caught", None if caught < len(self.wrong) else False
         if placed := [variant for variant in self.wrong if variant.place]:
             yield f"{len(placed)} of these are placements of {len({variant.idea for variant in placed})} mistakes", None
         whole = list_end_to_end_questions(self.home.assignment)  # their checks give no hints
-        hinted = [variant.id for variant in self.wrong if variant.question not in whole]
+        hinted = [each.id for each in self.wrong if each.question not in whole and self.tried[each.id][2].failed]
         recognized = matrix.recognized()
         share = f"mistakes are recognized by their own hint (at least {RECOGNIZED:.0%} must be)"
         yield f"{len(recognized)} of {len(hinted)} {share}", len(recognized) < RECOGNIZED * len(hinted)
@@ -335,9 +342,10 @@ class Proof:
         lost = {question_of[check] for check in checks if check in question_of}
         own = lost & (task.questions | {variant.question})
         if variant.question not in own:
-            yield self._uncaught(variant, checks, sorted(own)), True
-        if not own:
-            yield f"the mistake {variant.id} is caught by {', '.join(checks) or 'nothing at all'}", not checks
+            where = locate_entry(self.home, "mistakes", variant.idea)
+            yield f"{where}: {self._uncaught(variant, checks, sorted(own))}", True
+        if not own and checks:
+            yield f"the mistake {variant.id} is caught by {', '.join(checks)}", False
         if tried.note:
             yield f"the mistake {variant.id}: {tried.note}", True
 
@@ -351,7 +359,8 @@ class Proof:
         if others and variant.question in list_end_to_end_questions(self.home.assignment):
             caught = f"is caught by checks of {', '.join(others)} ({', '.join(checks)}) before those of {variant.question}"
             return f"the mistake {variant.id} {caught}: declare it for {others[0]}"
-        return f"the mistake {variant.id} passes every check of {variant.question}"
+        what = f"the mistake {variant.id} passes every check of {variant.question}"
+        return f"{what}; add a case whose inputs reveal it, or delete it if it is right"
 
     def end_to_end(self, catches: list[tuple[str, str]], unproven: list[str]) -> Iterator[Finding]:
         yield from ((f"{check} catches {mistake}", False) for check, mistake in catches)
@@ -459,8 +468,10 @@ def _stale(grader: Grader) -> list[Path]:
 
 def _generated(home: AssignmentFiles, stale: list[Path]) -> Iterator[Finding]:
     yield from ((slip.describe(home.root), True) for slip in list_draft_titles(home))
-    for path in stale:
-        yield f"{path.relative_to(home.root)} is stale: run `python -m grader build {home.assignment.name}`", True
+    if stale:
+        names = ", ".join(path.relative_to(home.root).as_posix() for path in stale)
+        kind = "is stale" if len(stale) == 1 else "are stale"
+        yield f"{names} {kind}: run `python -m grader build {home.assignment.name}`", True
     if not stale:
         yield "stub, cases and answers are up to date", False
 

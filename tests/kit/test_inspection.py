@@ -29,6 +29,9 @@ INPUTS = {
     "test_doctor_says_all_at_once": ("command:doctor",),
     "test_doctor_has_nothing_to_say_of_the_toy": ("command:doctor",),
     "test_an_answer_that_is_not_a_number_names_its_case": ("command:build",),
+    "test_build_says_why_a_case_has_no_answer": ("command:build",),
+    "test_build_notices_an_answer_that_depends_on_the_seed": ("command:build",),
+    "test_a_damaged_file_is_made_anew": ("command:build", "command:verify"),
     "test_build_and_verify_begin_with_it": ("command:build", "command:verify"),
     "test_release_says_which_source_cannot_be_read": ("command:release",),
 }
@@ -518,6 +521,51 @@ ONE_LINE = {
     ),
 }
 
+# By what it is: the file, what is replaced, by what; and the error of `build`, which must write nothing.
+UNANSWERED = {
+    "a fact that no answer has": (
+        HIDDEN,
+        "from views import spread_alone",
+        'from grader.judge.views import only\n\nspread_alone = only("spred")',
+        f"{HIDDEN}:16: the answer of case default_scale has no fact 'spred'; did you mean 'spread'?",
+    ),
+    "a driver that raises": (
+        DRIVERS,
+        'return {"total": submitted.total(values)}\n\n\ndef spread',
+        'return {"total": submitted.total(values)["sum"]}\n\n\ndef spread',
+        f"{DRIVERS}:1: the driver 'total' fails on the solution in case three_values: "
+        "TypeError: 'float' object is not subscriptable",
+    ),
+    "a driver that returns no dict": (
+        DRIVERS,
+        'return {"total": submitted.total(values)}\n\n\ndef spread',
+        "return submitted.total(values)\n\n\ndef spread",
+        f"{DRIVERS}:1: the driver 'total' returns a value of type float in case three_values; let it return its facts, in a "
+        "dict by name",
+    ),
+    "a clock": (
+        DRIVERS,
+        '{"total": submitted.total(values)}\n\n\ndef spread',
+        '{"total": submitted.total(values), "time": __import__("time").time() % 1}\n\n\ndef spread',
+        f"{DRIVERS}:1: called twice for case three_values, the driver 'total' returns two answers, which differ in time; "
+        "remove what differs between calls, such as the clock or a random generator without a seed",
+    ),
+    "infinity": (
+        SOLUTION,
+        "return result",
+        'return __import__("numpy").array(result) / 0',
+        f"{CASES}:5: case three_values: the solution answers with NaN or infinity in total, which cannot be stored; correct "
+        "the solution, choose other inputs, or let the driver report whether the number is finite",
+    ),
+    "a solution that raises": (
+        SOLUTION,
+        "return result",
+        "return result[0]",
+        f"{SOLUTION}:10: the solution fails in case three_values, which its driver 'total' calls: TypeError: 'float' object is "
+        "not subscriptable",
+    ),
+}
+
 
 @pytest.fixture
 def toy(built_toy: Path, tmp_path: Path) -> Path:
@@ -566,6 +614,59 @@ def test_one_slip_has_one_line(toy: Path, what: str) -> None:
     slip(toy, file, old, new)
     stale = (": stale: ", ": no visible check uses the case ")
     assert [line for line in inspect(toy) if not any(words in line for words in stale)] == [expected]
+
+
+@pytest.mark.parametrize("what", UNANSWERED)
+def test_build_says_why_a_case_has_no_answer(
+    toy: Path, what: str, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Catches: a line without its place, of which nobody knows whose file is wrong, and half a build before it."""
+    file, old, new, expected = UNANSWERED[what]
+    slip(toy, file, old, new)
+    slip(toy, SOLUTION, "times `scale`", "`scale` times")  # of which a build would make another stub
+    before = {path: path.read_bytes() for path in (*toy.rglob("*.json"), toy / "assignments" / "toy" / "submitted.py")}
+    assert command_line("build", "toy", root=toy) == USAGE
+    assert capfd.readouterr().err == f"error: nothing was built: {expected}\n"
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_build_notices_an_answer_that_depends_on_the_seed(
+    toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Catches: a solution with a random answer, of which `verify` blames the alternatives."""
+    slip(toy, SOLUTION, "return result", 'return result + __import__("random").random()')
+    assert command_line("build", "toy", root=toy) == USAGE
+    assert f"error: {VISIBLE}:5: the solution passes this check with one seed" in capfd.readouterr().err
+
+
+def test_a_damaged_file_is_made_anew(toy: Path, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str]) -> None:
+    """Catches: a generated file that only somebody who deletes it by hand can get rid of."""
+    file = toy / "tests" / "visible" / "mistakes" / "toy.json"
+    right = file.read_text(encoding="utf-8")
+    file.write_text(right[:100], encoding="utf-8")
+    assert command_line("verify", "toy", "--quick", root=toy) == 1
+    said = "tests/visible/mistakes/toy.json: damaged; run `python -m grader build toy`"
+    assert capfd.readouterr().out.splitlines()[0] == f"FAULT toy: {said}"
+    assert command_line("build", "toy", root=toy) == GRADED
+    assert "tests/visible/mistakes/toy.json was damaged: it is made anew" in capfd.readouterr().out
+    assert file.read_text(encoding="utf-8") == right
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "expected"),
+    [
+        (TOML, 'id = "spread"', 'id = "range"', f"{TOML}:14: the question is called 'range' here, and 'spread' in all"),
+        (SOLUTION, "def spread", "def range_of", f"{SOLUTION}:14: the function is called 'range_of' here, and 'spread' in all"),
+    ],
+)
+def test_what_was_renamed_in_one_file_has_one_line(toy: Path, file: str, old: str, new: str, expected: str) -> None:
+    """Catches: a line for each of the other files, and none that names `rename`."""
+    slip(toy, file, old, new)
+    if file == TOML:
+        slip(toy, TOML, '["total", "spread"]', '["total", "range"]')
+    (found,) = inspect(toy)
+    assert found.startswith(expected)
+    assert f"`python -m grader rename toy spread {new.split()[-1].strip(chr(34))} --apply`" in found
 
 
 @pytest.mark.parametrize("name", list_assignments(Path(__file__).resolve().parents[2]))

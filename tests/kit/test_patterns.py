@@ -12,7 +12,7 @@ import pytest
 
 from grader.answers import Case
 from grader.assignment import AssignmentFiles, Question, QuestionPoints
-from grader.authoring.build import shorten
+from grader.authoring.solving import shorten
 from grader.judge.compare import Tolerance
 from grader.judge.evidence import WrongAnswerEvidence
 from grader.judge.failure import CheckFailed
