@@ -618,7 +618,7 @@ def test_one_slip_has_one_line(toy: Path, what: str) -> None:
 
 @pytest.mark.parametrize("what", UNANSWERED)
 def test_build_says_why_a_case_has_no_answer(
-    toy: Path, what: str, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str]
+    toy: Path, what: str, own_servers: None, command_line: Callable[..., int], capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Catches: a line without its place, of which nobody knows whose file is wrong, and half a build before it."""
     file, old, new, expected = UNANSWERED[what]
