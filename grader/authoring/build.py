@@ -133,7 +133,7 @@ def _solve_suites(
         hidden = options.seed if suite == "hidden" else None
         seeds[suite] = hidden if hidden is not None else old.seed if old else DEFAULT_SEED
         cooked = {recipe.name: cook_case(recipe, seeds[suite]) for recipe in recipes if recipe.suite == suite}
-        solved[suite] = solve_cases(harness, cooked, options.report)
+        solved[suite] = solve_cases(harness, cooked, options.report, twice=not options.check)
     if slips := list(list_unknown_facts(harness.home, {key: case for of in solved.values() for key, case in of.items()})):
         raise UsageError("; ".join(slip.describe(harness.home.root) for slip in slips))
     return seeds, solved

@@ -30,11 +30,15 @@ RELATIVE, ABSOLUTE = 1e-7, 1e-8  # by how much two answers of one case may diffe
 UNKNOWN_ARGUMENT = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 
 
-def solve_cases(harness: Harness, cases: dict[str, Case], report: Callable[[str], object] = lambda _: None) -> dict[str, Case]:
+def solve_cases(
+    harness: Harness, cases: dict[str, Case], report: Callable[[str], object] = lambda _: None, twice: bool = True
+) -> dict[str, Case]:
     """Return the cases with the answers of the solution, computed in the sandbox.
 
     Args:
         report: Called with a line for each answer that is stored but can never be right.
+        twice: Whether to call each driver again, to see whether its answer is the same. An answer that is only compared with
+            the stored one needs no second call.
 
     Raises:
         UsageError: If a case has no usable answer; the message begins with the file and the line to correct.
@@ -43,7 +47,7 @@ def solve_cases(harness: Harness, cases: dict[str, Case], report: Callable[[str]
     harness.warm_up()
     submission = harness.place((harness.home.solution / harness.home.assignment.submission).read_bytes())
     for key, case in cases.items():
-        reply = _call(harness, submission, case, places)
+        reply = _call(harness, submission, case, places, twice)
         influences = _measure(harness, submission, case, places.of_case(key))
         solved[key] = replace(case, answer=reply.facts, influences=influences)
         _require_storable(solved[key], places)
@@ -73,7 +77,7 @@ class _Places:
         return f"{where}:{line}" if line else where
 
 
-def _call(harness: Harness, submission: Path, case: Case, places: _Places) -> Reply:
+def _call(harness: Harness, submission: Path, case: Case, places: _Places, twice: bool) -> Reply:
     """Return the reply of the solution to a case, if its facts can be stored."""
     try:
         reply = harness.sandbox.call(case.driver, case.inputs, submission, SECONDS)
@@ -86,7 +90,7 @@ def _call(harness: Harness, submission: Path, case: Case, places: _Places) -> Re
         kind = "None" if reply.facts is None else f"a value of type {type(reply.facts).__name__}"
         what = f"the driver {case.driver!r} returns {kind} in case {case.name}; let it return its facts, in a dict by name"
         raise UsageError(f"{places.of_driver(case.driver)}: {what}")
-    if reply.seconds < QUICK:
+    if twice and reply.seconds < QUICK:
         again = harness.sandbox.call(case.driver, case.inputs, submission, SECONDS).facts
         if (apart := difference(again, reply.facts, RELATIVE, ABSOLUTE, exact_dtype=True, equal_nan=True)) is not None:
             what = f"called twice for case {case.name}, the driver {case.driver!r} returns two answers"

@@ -320,6 +320,27 @@ dropout_in_the_agent = altered(
     source="student code",
 )
 
+dropout_behind_hid = altered(
+    "forward",
+    {"F.relu(self.hid(self.flatten(features)))": "F.dropout(F.relu(self.hid(self.flatten(features))), 0.2)"},
+    hint="If you call the agent twice with the same observation and memory, does it return the same result?",
+    source="student code",
+)
+
+games_mixed_by_flatten = altered(
+    "forward",
+    {"self.flatten(features)": "features.transpose(0, 1).reshape(len(obs_t), -1)"},
+    hint="Which games do the numbers in row i of your flattened features come from?",
+    source="student code",
+)
+
+old_cell_state_ignored = altered(
+    "forward",
+    {"self.rnn(hidden, prev_state)": "self.rnn(hidden, (prev_state[0], torch.zeros_like(prev_state[1])))"},
+    hint="Of the memory before this step, which parts does the LSTM cell use: h, c, or both?",
+    source="student code",
+)
+
 features_normalized_over_the_batch = altered(
     "forward",
     {
@@ -1344,6 +1365,17 @@ entropy_of_the_mean_policy = altered(
     source="student code",
 )
 
+entropy_of_the_mean_policy_in_each_column = altered(
+    "train_on_rollout.entropy",
+    {
+        "entropy = -(probas * logprobas).sum(dim=-1).mean()": ""
+        "mean_policy = probas.mean(dim=0)\n"
+        "entropy = -(mean_policy * mean_policy.log()).sum(dim=-1).mean()"
+    },
+    hint="Which comes first: the entropy of each policy, or the mean?",
+    source="student code",
+)
+
 entropy_divided_by_its_maximum = altered(
     "train_on_rollout.entropy",
     {
@@ -1477,6 +1509,13 @@ optimizer_of_its_own = altered(
     "train_on_rollout.step",
     {"opt.zero_grad()": "opt = torch.optim.Adam(agent.parameters(), lr=5e-4)\nopt.zero_grad()"},
     hint="Which optimizer takes the step: the global `opt`, or a new optimizer in every call?",
+    source="student code",
+)
+
+optimizer_kept_from_loading = altered(
+    "train_on_rollout.step",
+    {"prev_memory_states, gamma=0.99": "prev_memory_states, gamma=0.99, opt=opt"},
+    hint="If other code assigns another optimizer to `opt` after your file was loaded, which of the two takes your step?",
     source="student code",
 )
 

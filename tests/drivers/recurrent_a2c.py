@@ -34,14 +34,17 @@ class Unused(torch.optim.Optimizer):
         made: Those made when the file was loaded, under whatever name; one that is made while
             `train_on_rollout` runs is not the one that it is to use.
         training: Whether `train_on_rollout` runs.
+        kept: Whether one that the file calls `opt` has stepped, although another one is called `opt` now.
     """
 
     made: ClassVar[list[Unused]] = []
     training = False
+    kept = False
 
     def __init__(self, params, *options, **named) -> None:
         self.param_groups = [{"params": list(params), "lr": 0.0}]
         self.other: Any = None
+        self.is_opt = False
         if not Unused.training:
             Unused.made.append(self)
 
@@ -53,7 +56,10 @@ class Unused(torch.optim.Optimizer):
             parameter.grad = None
 
     def step(self, closure=None):
-        return None if self.other is None else self.other.step(closure)
+        if self.other is None:
+            return None
+        Unused.kept |= self.is_opt
+        return self.other.step(closure)
 
 
 for _name in ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"):
@@ -72,13 +78,17 @@ NO_GRADIENT = "none: no gradient reaches this output of agent"
 
 
 class Watch:
-    """Notes what goes into the layers of an agent and what comes out; the same once more is not a further use."""
+    """Notes what goes into the layers of an agent and what comes out; the same once more is not a further use.
+
+    An agent that applies its layers to one game after another uses each of them once, on all games: see `join_games`.
+    """
 
     def __init__(self, agent: nn.Module) -> None:
         self.inputs: dict[str, Tensor] = {}
         self.outputs: dict[str, Tensor] = {}
         self.calls: list[str] = []
         self.given: dict[str, list[list[Tensor]]] = {name: [] for name in LAYERS}
+        self.games: dict[str, list[tuple[Tensor, Tensor | None]]] = {name: [] for name in LAYERS}
         for name in LAYERS:
             layer = getattr(agent, name)
             layer.forward = functools.partial(self.pass_on, name, layer.forward)  # not a hook: that misses layer.forward(...)
@@ -86,14 +96,32 @@ class Watch:
     def pass_on(self, name: str, forward: Callable[..., Any], *given: Any, **named: Any) -> Any:
         # Copies, because an activation may work in place. A cell is given and returns more; its input is what counts.
         taken = [value.detach().clone() for value in flat([*given, *named.values()]) if isinstance(value, Tensor)]
-        if not any(len(taken) == len(other) and all(map(torch.equal, taken, other)) for other in self.given[name]):
-            self.calls.append(name)
-            self.given[name].append(taken)
+        further = not any(len(taken) == len(other) and all(map(torch.equal, taken, other)) for other in self.given[name])
         self.inputs[name] = (given[0] if given else named["input"]).detach().clone()
         made = forward(*given, **named)
         if isinstance(made, Tensor):
             self.outputs[name] = made.detach().clone()
+        if further:
+            self.calls.append(name)
+            self.given[name].append(taken)
+            self.games[name].append((self.inputs[name], self.outputs.get(name)))
         return made
+
+    def join_games(self, batch: int) -> None:
+        """Take uses of a layer with a single game each for one use with all of them, if there are as many as games."""
+        for name, uses in self.games.items():
+            rank = 4 if name.startswith("conv") else 2
+            rows = [[None if value is None else as_row(value, rank) for value in use] for use in uses]
+            if (
+                len(rows) < 2
+                or len(rows) != batch
+                or any(len(value) != 1 for use in rows for value in use if value is not None)
+            ):
+                continue
+            self.calls = [*(call for call in self.calls if call != name), name]
+            self.inputs[name] = torch.cat([came for came, _ in rows])  # type: ignore[misc]  # all of them are there
+            if name in self.outputs:
+                self.outputs[name] = torch.cat([made for _, made in rows])  # type: ignore[misc]
 
     def add_uncalled(self, name: str, weight: Tensor | None, bias: Tensor | None, result: Tensor) -> None:
         """Note what went into a layer of which only the weights were used, if that was so; see `facts.find_input`."""
@@ -119,6 +147,11 @@ class Watch:
         line = torch.stack([x, torch.ones_like(x)], dim=1)
         residual = line @ torch.linalg.lstsq(line, y[:, None]).solution - y[:, None]
         return "a linear function" if residual.abs().max() < 1e-5 else "an activation function"
+
+
+def as_row(values: Tensor, rank: int) -> Tensor:
+    """Return what a layer took or gave with an axis for games: layers may also be applied without it."""
+    return values.unsqueeze(0) if values.ndim < rank else values
 
 
 def leaps(x: Tensor, y: Tensor) -> bool:
@@ -147,6 +180,7 @@ def network(submitted, n_actions: int, batch: int, seed: int, empty: bool = Fals
     found = four(result, batch)
     if found is None:
         return {"returned": describe_kind(result)}
+    watch.join_games(batch)
     h, c, logits, values = found
     # A head may also be written with its weights, `h @ logits.weight.T + logits.bias`, and so may hid and the cell.
     for name, end in (("hid", ""), ("rnn", "_ih")):
@@ -460,6 +494,8 @@ def returns_columns(submitted) -> bool:
 
 def place(submitted, agent: nn.Module, optimizer: Any, n_actions: int) -> None:
     """Let the names that `train_on_rollout` uses stand for these; an optimizer may have another name than `opt`."""
+    if isinstance(first := getattr(submitted, "opt", None), Unused):
+        first.is_opt = True
     submitted.agent, submitted.opt, submitted.n_actions = agent, optimizer, n_actions
     for made in Unused.made:
         made.other, made.param_groups = optimizer, optimizer.param_groups
@@ -837,6 +873,7 @@ def updates(
     )
     if not optimizer.steps and not any(agent.gradients.values()):
         facts["arguments that train_on_rollout changed"] = ["not known: there is no gradient and no step of opt"]
+    facts["the function steps the optimizer that opt is when it is called"] = not Unused.kept
     facts["opt's gradient over this call's gradient, by call"] = noted
     facts["opt's gradient over the loss gradient, by call"] = measured
     facts["the latter without rewards and values, by call"] = by_entropy

@@ -234,8 +234,9 @@ def test_loss_is_returned(student):
 
 @points(1, question="train_on_rollout.step")
 def test_rollout_is_left_alone(student):
-    """Only `opt` changes the agent, and nothing changes the rollout."""
-    student.expect("two_updates", only("only opt changes agent, by call", "arguments that train_on_rollout changed"))
+    """Only the optimizer that `opt` is at the time of the call changes the agent, and nothing changes the rollout."""
+    looked_up = "the function steps the optimizer that opt is when it is called"
+    student.expect("two_updates", only(looked_up, "only opt changes agent, by call", "arguments that train_on_rollout changed"))
 
 
 # One update of the student's own agent
