@@ -188,7 +188,8 @@ class Actor(nn.Module):
 
 
 class Critic(nn.Module):
-    """The value Q(s, a): Linear(128), ReLU, Linear(128), ReLU, Linear, on [state, action].
+    """The value Q(s, a): Linear(128), ReLU, Linear(128), ReLU, Linear, on state and
+    action, concatenated in either order.
 
     Args:
         in_dim: The number of values in an observation *plus* those in an action.

@@ -187,6 +187,13 @@ next_observation_in_the_next_row = altered(
     source="student code",
 )
 
+counts_rows_that_are_not_zero = altered(
+    "ReplayBuffer.store",
+    {"return self.size": "return int(self.obs_buf.any(axis=1).sum())"},
+    hint="Does a transition whose observation is 0 count, too?",
+    source="student code",
+)
+
 # ReplayBuffer.sample_batch
 
 batches_in_the_same_array = altered(
@@ -219,6 +226,19 @@ one_row_of_each_part = altered(
         "rows = part * np.arange(self.batch_size) + self.rng.integers(part, size=self.batch_size)"
     },
     hint="If you draw one row from each part of the buffer, which rows can never be in the same batch?",
+    source="student code",
+)
+
+newest_too_rare = altered(
+    "ReplayBuffer.sample_batch",
+    {
+        "rows = self.rng.choice(self.size, self.batch_size, replace=False, shuffle=False)": ""
+        "rows = []\n"
+        "for last in range(self.size - self.batch_size, self.size):\n"
+        "    row = int(self.rng.random() * last)\n"
+        "    rows.append(last if row in rows else row)"
+    },
+    hint="How likely is one of the newest transitions to be in your batch, compared with an old one?",
     source="student code",
 )
 
@@ -817,6 +837,13 @@ networks_in_double_precision = altered(
     },
     hint="What is the dtype of the weights of your actor, and what is the dtype of its input?",
     form=True,
+)
+
+critic_with_weight_decay = altered(
+    "DDPGAgent.networks",
+    {"self.critic.parameters(), lr=1e-3, fused=True": "self.critic.parameters(), lr=1e-3, weight_decay=1e-2"},
+    hint="Besides the learning rate, which options of Adam does the docstring ask for?",
+    source="student code",
 )
 
 # DDPGAgent.select_action
@@ -1789,6 +1816,16 @@ steps_numbered_on = altered(
     {
         "for self.total_step in range(1, num_frames + 1):\n            action": ""
         "while self.total_step < num_frames:\n    self.total_step += 1\n    action"
+    },
+    hint="If `train` is called a second time, how many steps does it train, and from which number does it count?",
+    source="student code",
+)
+
+counts_on_from_the_last_training = altered(
+    "DDPGAgent.train",
+    {
+        "for self.total_step in range(1, num_frames + 1):\n            action": ""
+        "for _ in range(num_frames):\n    self.total_step += 1\n    action"
     },
     hint="If `train` is called a second time, how many steps does it train, and from which number does it count?",
     source="student code",

@@ -1584,13 +1584,15 @@ def training(
         "steps before each reset of the noise within an episode": sorted(resets - {0, num_frames} - set(ended)),
         "later resets of the environment get a seed": any(seed is not None for _, seed in env.resets[1:]),
     }
-    before = len(env.actions)
+    before, chosen = len(env.actions), len(asked)
     try:
         with quietly():
             agent.train(1)
         facts["steps of the environment in a second call, train(1)"] = len(env.actions) - before
+        facts["total_step in a second call, train(1)"] = [one[0] for one in asked[chosen:]]
     except Exception as error:  # what the first training did is judged all the same
         facts["steps of the environment in a second call, train(1)"] = type(error).__name__
+        facts["total_step in a second call, train(1)"] = "not known"
     return facts
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.judge.views import View, only, within_errors
+from grader.judge.views import ERRORS, View, only, within_errors
 
 LAYERS = (
     "there are at least three linear layers",
@@ -160,6 +160,19 @@ def uniform_actions(facts: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def varies_as_chance(counts: np.ndarray, variance: float) -> bool:
+    """Return whether counts of equally likely rows differ no more than by chance, all of them taken together.
+
+    A group of rows may be drawn too rarely although none of them is alone beyond its limit. Their sum of squares is that of
+    Pearson's χ² test, with a limit of `ERRORS` standard errors (Wilson and Hilferty 1931).
+    """
+    if not variance:
+        return True
+    freedom = len(counts) - 1
+    squares = float(np.square(counts - counts.mean()).sum()) / variance * freedom / len(counts)
+    return squares <= freedom * (1 - 2 / (9 * freedom) + ERRORS * (2 / (9 * freedom)) ** 0.5) ** 3
+
+
 def drawn_evenly(facts: dict[str, Any]) -> dict[str, Any]:
     """Return whether rows of a buffer are drawn at random: each as often, and not only neighbors together."""
     if "how often each row is sampled" not in facts:
@@ -167,12 +180,12 @@ def drawn_evenly(facts: dict[str, Any]) -> dict[str, Any]:
     came = np.asarray(facts["how often each row is sampled"], np.float64)
     rows, size = came.size, came.sum() / facts["batches"]
     share = size / rows
+    variance = facts["batches"] * max(share * (1 - share), 0)  # of how often a row is drawn
     # Of how many rows two batches in a row share: hypergeometric. Of neighbors, drawn at random, there are a few percent.
     spread = (size * share * (1 - share) * (rows - size) / max(rows - 1, 1) / facts["batches"]) ** 0.5
     return {
-        "all rows are sampled equally often": within_errors(
-            came, came.mean(), (facts["batches"] * max(share * (1 - share), 0)) ** 0.5
-        ),
+        "all rows are sampled equally often": within_errors(came, came.mean(), variance**0.5)
+        and varies_as_chance(came, variance),
         "a batch contains rows that are not neighbors": share > 0.999
         or facts["share of batches that are neighboring rows"] < 0.3,
         "two batches have different rows": share > 0.999 or not facts["two batches are the same"],
