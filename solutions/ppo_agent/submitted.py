@@ -49,8 +49,8 @@ def GeneralizedAdvantageEstimator(
         next_state: Like `state`; the states after the actions. Within an episode, this is the next
             row of `state`. At the end of an episode it is not, because the next row belongs to
             another episode.
-        terminated: bool `[T]`; True if the step ended the task. Then nothing follows, whatever
-            `next_state` contains.
+        terminated: bool `[T]`; True if the step ended the task. Then nothing follows, and the value
+            of the next state does not count.
         truncated: bool `[T]`; True if a time limit ended the episode at this step. Then the episode
             is over, but the value of the next state counts.
 
