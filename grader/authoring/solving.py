@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -64,7 +65,10 @@ class _Places:
         self.home = home
         self.cases, self.drivers = home.solution / "cases.py", home.drivers
         self.solution = home.solution / home.assignment.submission
-        self._lines = {path: list_bound_names(path) for path in (self.cases, self.drivers)}
+        self._lines: dict[Path, dict[str, int]] = {self.cases: {}, self.drivers: {}}
+        for path, lines in self._lines.items():
+            with contextlib.suppress(SyntaxError):  # which is reported where the file is run
+                lines.update(list_bound_names(path))
 
     def of_case(self, name: str) -> str:
         return self.at(self.cases, self._lines[self.cases].get(name, 0))
@@ -106,6 +110,10 @@ def _explain(home: AssignmentFiles, case: Case, reply: Reply, places: _Places) -
         function, name = unknown.groups()
         what = f"case {case.name} gives {name!r}, which {function} of the solution does not take"
         return f"{places.of_case(case.name)}: {what}; {suggest(name, list_parameters(places.solution, function))}"
+    if reply.status == "syntax":
+        line = reply.details.get("line")
+        where = places.at(places.solution, line if isinstance(line, int) else 0)
+        return f"{where}: the solution is not valid Python: {said or 'correct it'}"
     question = home.assignment.question(case.question)
     why = begin_text(str(explain_failure(reply, question, SECONDS, home.assignment.limits.memory_mb, reply.output)))
     frames = reply.details.get("frames")
@@ -113,7 +121,8 @@ def _explain(home: AssignmentFiles, case: Case, reply: Reply, places: _Places) -
         line = frames[-1].get("line")
         where = places.at(places.solution, line if isinstance(line, int) else 0)
         return f"{where}: the solution fails in case {case.name}, which its driver {case.driver!r} calls: {why}"
-    return f"{places.of_driver(case.driver)}: the driver {case.driver!r} fails on the solution in case {case.name}: {why}"
+    what = f"the driver {case.driver!r} fails on the solution in case {case.name}: {why}"
+    return f"{places.of_driver(case.driver)}: {what.rstrip('.')}; correct the driver, or the inputs of the case"
 
 
 def _require_storable(case: Case, places: _Places) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import difflib
 import re
 import textwrap
 from collections.abc import Callable, Iterator
@@ -174,7 +175,9 @@ def load_catalogue(home: AssignmentFiles, kind: str) -> list[Variant]:
                 if kind == "mistakes" and not variant.hint.strip():
                     raise CatalogueError(f"{entry.id} has no hint; add the question that a tutor would ask")
                 if variant.submission == solution:
-                    raise CatalogueError(f"{entry.id} is the solution itself: its edits change nothing")
+                    raise CatalogueError(
+                        f"{entry.id} is the solution itself: its edits change nothing; let them change a line, or delete it"
+                    )
                 variants[entry.id] = variant
         except CatalogueError as error:
             faults.append(f"{path.name}: {error}")
@@ -295,8 +298,12 @@ def _options(call: ast.Call, name: str, identifier: str) -> dict[str, Any]:
 def _definition(text: str, name: str) -> Definition:
     """Return the definition of a function or class at the top level of a file."""
     found = [node for node in _parsed(text).body if isinstance(node, Definition) and node.name == name]
-    if len(found) != 1:
-        raise CatalogueError(f"the solution defines {name} {len(found)} times, expected once")
+    if not found:
+        names = ", ".join(node.name for node in _parsed(text).body if isinstance(node, Definition))
+        raise CatalogueError(f"the solution defines no {name} at its top level; it has {names}")
+    if len(found) > 1:
+        lines = " and ".join(str(node.lineno) for node in found)
+        raise CatalogueError(f"the solution defines {name} {len(found)} times, in lines {lines}; delete all but one")
     return found[0]
 
 
@@ -366,9 +373,7 @@ def _edited(text: str, edits: dict[str, str] | None, identifier: str) -> str:
         raise CatalogueError(f"{identifier}: altered needs edits: a dictionary from old to new text")
     for old, new in edits.items():
         if text.count(old) != 1:
-            raise CatalogueError(
-                f"{identifier}: {old!r} occurs {text.count(old)} times in the solution's function, expected once"
-            )
+            raise CatalogueError(f"{identifier}: {_explain_count(text, old)}")
         line = text[: text.index(old)].rpartition("\n")[2]
         indent = " " * (len(line) - len(line.lstrip()))
         text = text.replace(old, re.sub(r"\n(?=.)", f"\n{indent}", new))
@@ -378,6 +383,16 @@ def _edited(text: str, edits: dict[str, str] | None, identifier: str) -> str:
         line = (error.text or "").strip()
         raise CatalogueError(f"{identifier}: with its edits, the function is not valid Python: {error.msg}: {line}") from error
     return text
+
+
+def _explain_count(text: str, old: str) -> str:
+    """Return why an edit of a text that is not there, or not only once, cannot be made."""
+    if count := text.count(old):
+        return f"{old!r} occurs {count} times in the solution's function; add what stands before or after the one that you mean"
+    lines = [line.strip() for line in text.splitlines()]
+    near = difflib.get_close_matches(old.strip().partition("\n")[0], lines, n=1, cutoff=0.5)
+    like = f"; the line most like it is {near[0]!r}" if near else ""
+    return f"{old!r} is not in the solution's function: copy the text from there{like}"
 
 
 class _Carried:

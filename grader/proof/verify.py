@@ -269,7 +269,8 @@ class Proof:
                 more = f" (and {len(tried.losses) - 1} more checks)" if len(tried.losses) > 1 else ""
                 where = locate_entry(self.home, "alternatives", variant.id)
                 yield from (
-                    (f"{where}: the alternative {variant.id} does not pass {loss}{more}", True) for loss in tried.losses[:1]
+                    (f"{where}: the alternative {variant.id} does not pass {loss}{more}; correct it, or the check", True)
+                    for loss in tried.losses[:1]
                 )
                 if tried.note:
                     yield f"the alternative {variant.id}: {tried.note}", True

@@ -174,7 +174,7 @@ SLIPS = {
         MISTAKES,
         '{" * scale": ""}',
         '{" ** scale": ""}',
-        f"{MISTAKES}:33: scale_ignored: ' ** scale' occurs 0 times in the solution's function",
+        f"{MISTAKES}:33: scale_ignored: ' ** scale' is not in the solution's function: copy",
     ),
     "an edit found twice": (MISTAKES, '{" * scale": ""}', '{"values": ""}', f"{MISTAKES}:33: scale_ignored: 'values' occurs "),
     "a hint that is missing": (MISTAKES, ', hint="What is scale for?"', "", f"{MISTAKES}:33: scale_ignored has no hint"),
@@ -534,7 +534,7 @@ UNANSWERED = {
         'return {"total": submitted.total(values)}\n\n\ndef spread',
         'return {"total": submitted.total(values)["sum"]}\n\n\ndef spread',
         f"{DRIVERS}:1: the driver 'total' fails on the solution in case three_values: "
-        "TypeError: 'float' object is not subscriptable",
+        "TypeError: 'float' object is not subscriptable; correct the driver, or the inputs of the case",
     ),
     "a driver that returns no dict": (
         DRIVERS,

@@ -80,9 +80,9 @@ def test_every_blank_names_its_question(home: AssignmentFiles) -> None:
     ("source", "words"),
     [
         ("# BEGIN SOLUTION get_returns\n", "no closing line"),
-        ("# END SOLUTION\n", "without BEGIN SOLUTION"),
+        ("# END SOLUTION\n", "without a line # BEGIN SOLUTION"),
         ("# BEGIN SOLUTION nothing\n# END SOLUTION\n", "no question 'nothing'"),
-        ("# BEGIN SOLUTION get_returns\n# BEGIN SOLUTION get_returns\n", "inside another"),
+        ("# BEGIN SOLUTION get_returns\n# BEGIN SOLUTION get_returns\n", "has no line # END SOLUTION before line 2"),
         (
             "# BEGIN SOLUTION get_returns\n# DRAFT\n# x = 1\ny = 2\n# END SOLUTION\n",
             "line 4: expected a comment in the draft",
@@ -156,7 +156,7 @@ def test_every_case_is_used_by_a_check(home: AssignmentFiles) -> None:
             "BEGIN SOLUTION all",
             "submitted.py: line 6: there is no question 'all'",
         ),
-        ("solutions/toy/submitted.py", "in values:", "in values", "driver 'total' fails on the solution: .* not valid Python"),
+        ("solutions/toy/submitted.py", "in values:", "in values", "toy/submitted.py(:.*)?: the solution is not valid Python"),
         ("solutions/toy/cases.py", "4.0]}", "4.0]", "cases.py cannot be imported: SyntaxError: .* line 6"),
         ("solutions/toy/cases.py", "rng.normal", "rgn.normal", "case many_values cannot be made: NameError: name 'rgn'"),
         ("solutions/toy/cases.py", '{"values": []}', "None", "case no_values must return a dict"),
@@ -170,7 +170,7 @@ def test_every_case_is_used_by_a_check(home: AssignmentFiles) -> None:
             "solutions/toy/cases.py",
             '@case("total", ',
             '@case("totl", ',
-            "its driver 'totl' fails on the solution: .* no attribute 'totl'",
+            "the driver 'totl' fails on the solution in case .* no attribute 'totl'",
         ),
         (
             "solutions/toy/cases.py",
@@ -180,7 +180,7 @@ def test_every_case_is_used_by_a_check(home: AssignmentFiles) -> None:
         ),
         ("tests/drivers/toy.py", "(submitted, values):", "(submitted, values)", "toy.py cannot be run: .*SyntaxError"),
         ("tests/views/toy.py", 'only("', 'onl("', "tests/views/toy.py cannot be imported: NameError: name 'onl'"),
-        ("tests/visible/test_toy.py", '"many_values"', '"many_value"', "test_many: .*did you mean 'many_values'"),
+        ("tests/visible/test_toy.py", '"many_values"', '"many_value"', "test_many cannot be run: .*did you mean 'many_values'"),
     ],
 )
 def test_an_authors_slip_is_told_in_a_line(built_toy: Path, tmp_path: Path, file: str, old: str, new: str, told: str) -> None:

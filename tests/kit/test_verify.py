@@ -278,7 +278,11 @@ def test_points_that_do_not_add_up_are_told(toy: Path, edit) -> None:
         ("import math\n", PLACED_NOWHERE, "other: placement needs the name of a mistake above it, and the place"),
         ('@mistake("total", hint="What is', '@mistake("sum", hint="What is', "begins_with_one: there is no question 'sum'"),
         ("def product(values)", "def product(numbers)", "product: the solution's total takes (values), this one is (numbers)"),
-        ('{" * scale": ""}', '{" * skale": ""}', "scale_ignored: ' * skale' occurs 0 times in the solution"),
+        (
+            '{" * scale": ""}',
+            '{" * skale": ""}',
+            "scale_ignored: ' * skale' is not in the solution's function: copy the text from there",
+        ),
         (
             '{" * scale": ""}',
             '{" * scale": " *"}',
@@ -732,7 +736,7 @@ def test_a_mistake_can_be_in_a_second_function_of_its_question(toy: Path, edit) 
     found = list(verify(toy, "toy"))
     assert [line for line, fault in found if fault] == []
     edit("solutions/toy/mistakes.py", 'function="largest"', 'function="larger"')
-    assert any("the solution defines larger 0 times, expected once" in line for line in faults(toy, quick=True))
+    assert any("the solution defines no larger at its top level; it has " in line for line in faults(toy, quick=True))
 
 
 LEARNING = """
