@@ -1370,7 +1370,7 @@ entropy_of_the_mean_policy_in_each_column = altered(
     {
         "entropy = -(probas * logprobas).sum(dim=-1).mean()": ""
         "mean_policy = probas.mean(dim=0)\n"
-        "entropy = -(mean_policy * mean_policy.log()).sum(dim=-1).mean()"
+        "entropy = -(mean_policy * mean_policy.clamp(min=1e-30).log()).sum(dim=-1).mean()"
     },
     hint="Which comes first: the entropy of each policy, or the mean?",
     source="student code",
@@ -1517,6 +1517,7 @@ optimizer_kept_from_loading = altered(
     {"prev_memory_states, gamma=0.99": "prev_memory_states, gamma=0.99, opt=opt"},
     hint="If other code assigns another optimizer to `opt` after your file was loaded, which of the two takes your step?",
     source="student code",
+    form=True,
 )
 
 rollout_overwritten = altered(
