@@ -385,7 +385,7 @@ def test_checks_that_contradict_the_points_are_the_reason(toy: Path, run: Propos
     edit(toy, "tests/visible/test_toy.py", '@points(1, question="spread")', '@points(2, question="spread")')
     code, said = run("propose")
     assert code == 2
-    assert "error: The checks themselves must be corrected: spread: the visible checks are worth 2 points, " in said
+    assert "assignment.toml:14: spread: its visible checks are worth 2 points, but `points` says 1" in said
 
 
 def test_names_depend_on_the_solution_alone(toy: Path) -> None:
