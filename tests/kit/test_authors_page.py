@@ -37,8 +37,11 @@ def read_section(language: str) -> list[str]:
 
 
 def shown_lines(block: str) -> list[list[str]]:
-    """Return the lines below each command of a block of output, without those that stand for others."""
-    parts = re.split(r"^\$ .*\n", block, flags=re.MULTILINE)[1:]
+    """Return the lines below each command of a block of output, without those that stand for others.
+
+    A line that is too long for the page goes on in the next one, behind six spaces.
+    """
+    parts = re.split(r"^\$ .*\n", re.sub(r"\n {6}(?=\S)", " ", block), flags=re.MULTILINE)[1:]
     return [[line.rstrip() for line in part.splitlines() if line.strip() and line != "..."] for part in parts]
 
 
