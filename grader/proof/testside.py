@@ -41,7 +41,7 @@ from grader.sandbox.reply import Reply
 CAUGHT = 0.9  # of the changes that are tried
 TRIED = {"drivers": 80, "cases": 40}  # maximum, so that an assignment takes a minute or two of CPU time
 # Works that are graded, one after another until one of them notices, if the solution passes. More mistakes, because each
-# notices few changes: with 4 of them, a fortieth of all changes seemed to go unnoticed that one of 16 notices.
+# notices few changes: in one draw of policy_gradient, 88 % were noticed with 4 of them, and 91 % with 24, in twice the time.
 ALTERNATIVES, MISTAKES = 4, 16
 
 Finding = tuple[str, bool | None]  # see boundary.py
