@@ -112,7 +112,7 @@ def aligned(*names: str) -> View:
             for batch in batches:
                 for row, value in zip(batch["row"], batch[name], strict=True):
                     values = found.setdefault(row, [])
-                    if value not in values:
+                    if not any(_equal(value, other) for other in values):
                         values.append(value)
             same = all(len(values) == 1 for values in found.values())
             seen[f"a row always comes with the same {name}"] = same
@@ -124,7 +124,8 @@ def aligned(*names: str) -> View:
                 continue
             given = [batch[name] for batch in batches]
             distinct = {str(value) for values in given for value in values}
-            seen[f"every minibatch has the same {name}"] = listed = all(values == given[0][: len(values)] for values in given)
+            listed = all(_equal(values, given[0][: len(values)]) for values in given)
+            seen[f"every minibatch has the same {name}"] = listed
             seen[f"{name} comes from other rows"] = others = len(distinct) <= len(found)
             if _are_standardized(given):  # by whatever rows chance has put together
                 seen[f"{name} is standardized within each minibatch"] = True
@@ -134,6 +135,11 @@ def aligned(*names: str) -> View:
         return seen
 
     return view
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Return whether these are equal, where NaN equals NaN. Python's own answer depends on whether both are one object."""
+    return bool(one == other) or str(one) == str(other)
 
 
 def _are_standardized(batches: Sequence[Any]) -> bool:

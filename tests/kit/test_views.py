@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,15 @@ def test_numbers_that_chance_has_put_together() -> None:
         told.append(aligned("advantage")({"batches": batches}))
     assert told[0] == told[1]
     assert told[0]["advantage is standardized within each minibatch"]
+
+
+def test_not_a_number_is_itself() -> None:
+    """Catches: a hint that depends on whether all NaN of an answer are one object, as a decoder may leave them."""
+    apart = [{"row": [row], "advantage": [float("nan")]} for row in (0, 1, 0, 1)]
+    together = [{"row": batch["row"], "advantage": [math.nan]} for batch in apart]
+    told, expected = (aligned("advantage")({"batches": batches}) for batches in (apart, together))
+    assert told["a row always comes with the same advantage"]
+    assert str(told) == str(expected)
 
 
 def test_a_training_that_never_calls_its_losses() -> None:
