@@ -16,6 +16,8 @@ from pathlib import Path
 from types import ModuleType
 
 from grader.assignment import SUITES, AssignmentFiles
+from grader.authoring.attributes import list_modules, list_unknown_attributes
+from grader.authoring.references import list_bound_names
 from grader.authoring.slips import Slip
 from grader.course.handwritten import suggest
 from grader.proof.catalogue import PARAMETERS
@@ -26,25 +28,29 @@ OFTEN = ("numpy", "torch", "gymnasium", "matplotlib")  # besides the standard li
 COMES_FROM = {"points": "grader.judge", "only": "grader.judge.views", "case": "grader.answers"}
 COMES_FROM |= dict.fromkeys(PARAMETERS, "grader.proof.catalogue")
 CLOSE = 0.75  # similarity of a name that may be meant
+ROOT = Path(__file__).resolve().parents[2]
 REPLACED = {"gym"}  # the sandbox has it, installed or not; see grader.sandbox.substitutes
 
 
 def list_unknown_names(home: AssignmentFiles) -> list[Slip]:
-    """Return the undefined names and broken imports of all files of an author, except the notebook.
+    """Return the undefined names, broken imports and attributes that no module has, of all files but the notebook.
 
     An entry of mistakes.py or alternatives.py is spliced into the solution, so it may use the solution's names.
     """
     solution = home.solution / home.assignment.submission
-    own = _list_defined(_Source.read(solution))
+    code = _Source.read(solution)
+    own, modules = _list_defined(code), list_modules(code.tree)
     paths = [solution, home.drivers, home.views, home.solution / "cases.py", *(home.checks[suite] for suite in SUITES)]
     found: list[Slip] = []
     for path in (path for path in paths if path.is_file()):
         source = _Source.read(path)
         found += [*_list_broken_imports(home, source), *_list_undefined(source, set())]
+        found += list_unknown_attributes(path, source.tree, {})
     for path in (home.solution / f"{kind}.py" for kind in ("mistakes", "alternatives")):
         if path.is_file():
             source = _Source.read(path)
             found += [*_list_broken_imports(home, source), *_list_undefined(source, (own or set()) - set(PARAMETERS))]
+            found += list_unknown_attributes(path, source.tree, modules)
             # Without the names of the solution, none of its entries can be judged.
             found = found if own is not None else [slip for slip in found if slip.path != path]
     return found
@@ -140,11 +146,11 @@ def _list_broken_imports(home: AssignmentFiles, source: _Source) -> Iterator[Sli
             if fault := _find_missing_module(home, node.module):
                 yield Slip(path, node.lineno, fault)
                 continue
-            if (module := _load(node.module)) is None:
+            if (names := _list_names(node.module)) is None:
                 continue
             for alias in node.names:
-                if alias.name != "*" and not _has(module, alias.name):
-                    close = suggest(alias.name, _list_public(module))
+                if alias.name not in ("*", *names):
+                    close = suggest(alias.name, [name for name in names if not name.startswith("_")])
                     yield Slip(path, node.lineno, f"{node.module} has no {alias.name!r}; {close}")
 
 
@@ -172,9 +178,19 @@ def _is_theirs(home: AssignmentFiles, name: str) -> bool:
     return name in beside or any((folder / f"{name}.py").is_file() for folder in (home.root, home.folder, home.solution))
 
 
-def _load(name: str) -> ModuleType | None:
-    """Return a module of the kit, or one that is loaded already; None for any other, which may take seconds to import."""
-    return importlib.import_module(name) if name.partition(".")[0] == "grader" else sys.modules.get(name)
+def _list_names(module: str) -> list[str] | None:
+    """Return what can be imported from a module of the kit, by reading it, or from one that is loaded; None for any other.
+
+    To import one may take seconds: some modules of the kit import torch.
+    """
+    if module.partition(".")[0] == "grader":
+        place = ROOT.joinpath(*module.split("."))
+        source = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+        return [*list_bound_names(source), *(each.name for each in pkgutil.iter_modules([str(place)]))]
+    loaded = sys.modules.get(module)
+    if loaded is None:
+        return None
+    return [*dir(loaded), *(each.name for each in pkgutil.iter_modules(getattr(loaded, "__path__", ())))]
 
 
 def _has(module: ModuleType, name: str) -> bool:
@@ -183,15 +199,5 @@ def _has(module: ModuleType, name: str) -> bool:
     return hasattr(module, "__path__") and importlib.util.find_spec(f"{module.__name__}.{name}") is not None
 
 
-def _list_public(module: ModuleType) -> list[str]:
-    """Return the names that a module defines itself, without those that it imports; and the modules of a package."""
-    own = [
-        name
-        for name, value in vars(module).items()
-        if not name.startswith("_") and not isinstance(value, ModuleType) and _stems_from(value, module)
-    ]
-    return own + [each.name for each in pkgutil.iter_modules(getattr(module, "__path__", ()))]
-
-
-def _stems_from(value: object, module: ModuleType) -> bool:
-    return bool(getattr(value, "__module__", module.__name__) == module.__name__)
+def _list_public(package: ModuleType) -> list[str]:
+    return [name for name in _list_names(package.__name__) or () if not name.startswith("_")]

@@ -110,7 +110,9 @@ def remove(root: Path, name: str, agreed: Callable[[list[Path]], bool]) -> list[
 
 def _require_free(root: Path, name: str) -> None:
     if found := [path.relative_to(root).as_posix() for path in _places(root, name) if _files([path])]:
-        raise UsageError(f"nothing was written: these files already exist: {', '.join(sorted(found))}")
+        names = ", ".join(sorted(found))
+        removes = f", or run `python -m grader remove {name}`" if name in list_assignments(root) else ""
+        raise UsageError(f"nothing was written: these files already exist: {names}; choose another name{removes}")
 
 
 def _places(root: Path, name: str) -> list[Path]:

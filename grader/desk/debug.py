@@ -21,9 +21,10 @@ from rich.console import Console
 from grader.assignment import AssignmentFiles
 from grader.desk.code_places import Place, find_code_places, find_methods
 from grader.desk.debugger import Debugger, LeftDebugger
-from grader.desk.look import INPUTS_OF_CASE, FailureInspection, NothingToInspect, make_console, print_lines
+from grader.desk.look import FailureInspection, NothingToInspect, make_console, print_lines
 from grader.judge.compare import format_value
 from grader.judge.failure import explain_failure
+from grader.judge.received import INPUTS_OF_CASE
 from grader.report import screen
 from grader.report.model import Outcome
 from grader.report.text import sanitize

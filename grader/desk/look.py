@@ -23,8 +23,6 @@ from grader.report import layout, screen, terminal
 from grader.report.model import Cause, CheckResult, Outcome, Report
 from grader.report.text import sanitize
 
-INPUTS_OF_CASE = "inputs of the case:"  # as reports print it
-
 
 class NothingToInspect(Exception):
     """No check called a function of the submission; the message says why.

@@ -12,9 +12,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.desk.look import INPUTS_OF_CASE, FailureInspection, make_console, print_lines
+from grader.desk.look import FailureInspection, make_console, print_lines
 from grader.judge import compare
 from grader.judge.compare import format_number
+from grader.judge.received import INPUTS_OF_CASE
 from grader.judge.student import Comparison
 from grader.judge.tables import (
     CUT,

@@ -24,8 +24,8 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"mat1 and mat2 shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)",
-        "This product needs rows of {2} numbers and gets rows of {1}: compare the last size of the input with the first "
-        "size of the layer or matrix.",
+        "The inner sizes of a matrix product must be equal, and here they are {1} and {2}. For nn.Linear, the last size of the "
+        "input must be its in_features.",
     ),
     (
         r"size mismatch, got input|inconsistent tensor size|mismatch in its core dimension",
@@ -46,8 +46,8 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"only one element tensors can be converted to Python scalars",
-        "Only a tensor with one element can be converted to a Python number. Reduce it first, with mean() or sum(); to make a "
-        "tensor of several tensors, use torch.stack.",
+        "Only a tensor with one element can be converted to a Python number, and a tensor here has more: reduce it with mean() "
+        "or sum(). To make one tensor of several tensors, use torch.stack.",
     ),
     (
         r"only (?:length-1|0-dimensional|size-1) arrays can be converted to Python scalars",
@@ -74,8 +74,8 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"does not require grad and does not have a grad_fn",
-        "The loss is not connected to any parameter: a value on the way to it was detached, made by .item() or .numpy(), or "
-        "computed under torch.no_grad().",
+        "The loss does not depend on any parameter. Between the output of the network and the loss, look for .detach(), "
+        ".item(), .numpy(), torch.tensor(...) and torch.no_grad().",
     ),
     (
         r"grad can be implicitly created only for scalar outputs",
@@ -83,8 +83,8 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"Can't call numpy\(\) on Tensor that requires grad",
-        "This tensor is part of a computation that gradients go through, and NumPy would cut it: in a loss, use torch's "
-        "function instead of NumPy's; elsewhere, use .detach().numpy().",
+        "This tensor has a gradient, which NumPy would lose: in a loss, use torch's function instead of NumPy's; elsewhere, "
+        "use .detach().numpy().",
     ),
     (
         r"must have the same dtype, but got (\w+) and (\w+)|expected scalar type (\w+) but found (\w+)",
@@ -177,8 +177,8 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"'Tensor' object has no attribute '(\w+)'",
-        "This is a tensor, and tensors have no `.{0}`. If you want the method of NumPy arrays, look for its name in torch "
-        "(.astype is .to, .copy is .clone), or convert the tensor first, with .detach().numpy().",
+        "This is a tensor, and tensors have no `.{0}`. If you want the method of NumPy arrays, use torch's own "
+        "(.to for .astype, .clone for .copy), or convert the tensor first, with .detach().numpy().",
     ),
     (
         r"'NoneType' object (?:is not subscriptable|has no attribute '(\w+)'|is not callable|is not iterable)"
@@ -187,7 +187,7 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"unsupported operand type\(s\) for .*'list'|can't multiply sequence by non-int",
-        "Python's lists and tuples do not support arithmetic: convert the list to an array or a tensor first.",
+        "Lists and tuples have no elementwise arithmetic: convert the list to an array or a tensor first.",
     ),
     (
         r"torch\.return_types\.(\w+)",

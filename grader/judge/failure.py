@@ -151,8 +151,8 @@ def _explain_timeout(reply: Reply, seconds: float) -> str:
     details = reply.details
     allowed = "1 second" if seconds < 1.5 else f"{seconds:.0f} seconds"
     floods = " It also printed a lot, which takes time." if LEFT_OUT in reply.output else ""
-    used = f" It used {reply.cpu_seconds:.1f} s of CPU." if reply.cpu_seconds else ""
-    ask = "is there a loop that never ends?"
+    used = f" The call used {reply.cpu_seconds:.1f} s of CPU time." if reply.cpu_seconds else ""
+    ask = "is there an infinite loop?"
     if 0 < reply.cpu_seconds < IDLE_SHARE * reply.seconds:
         ask = "does it sleep, or wait for something that never happens?"
     if any(isinstance(frame, dict) and frame.get("function") == "<module>" for frame in details.get("frames") or []):

@@ -243,7 +243,13 @@ class _Pair:
     def _ask_missing(self, missing: Sequence[tuple[int, int]], there: Sequence[tuple[int, int]]) -> str:
         if len(missing) == len(there):
             return f"Why does nothing change in {self.target} after a small change of {self.source}?"
-        if lags := self._whole_lags(missing, there):
+        lags, kept = self._whole_lags(missing, there), {*there} - {*missing}
+        if len(lags) > 1 and kept and {self._lag(pair) for pair in kept} == {0}:
+            others = "later" if min(lags) > 0 else "earlier" if max(lags) < 0 else "other"
+            return (
+                f"Why does {self._at_t()} depend on {self._at_lag(0)} alone, although it should depend on {others} rows, too?"
+            )
+        if lags:
             return f"Why does {self._at_t()} not depend on {self._at_lag(lags[0])}, although it should?"
         (target, row), others = missing[0], ", although it should" if self.shape else ", as it does on other rows"
         return f"Why does {self._number(target)} not depend on {self._row(row)}{others}?"

@@ -14,6 +14,7 @@ from grader.sandbox.arguments import HOLDS, IS, TIMES
 
 MOST_LINES, MAX_NAME = 12, 80
 MAX_LINE = 600  # characters of what a function received
+INPUTS_OF_CASE = "The grader made these arguments from:"
 
 
 @dataclass(frozen=True)
@@ -83,16 +84,16 @@ def describe_call(case: Case, question: Question, received: ReceivedCall | None)
         return [f"Input of {question.function} (case {case.name}):", *inputs]
     lines = [f"  {name} = {format_value(value, SHOWN_INPUTS)}"[:MAX_LINE] for name, value in received.arguments.items()]
     if received.left_out:
-        lines.append(f"  ... and {received.left_out} more")
+        lines.append(f"  ... and {received.left_out} more arguments")
     if not lines:
         did = f"was called without arguments (case {case.name})."
     elif received.times > 1:
         often = f"was called {received.times:,} times (case {case.name})."
-        did = f"{often} The difference may come from an earlier call. The last call received:"
+        did = f"{often} What is wrong may come from an earlier call. The last call received:"
     else:
         did = f"received (case {case.name}):"
     rest = [line for name, line in zip(case.inputs, inputs, strict=True) if not received.whole and not received.shows(name)]
-    return [f"{received.function} {did}", *lines, *(["inputs of the case:", *rest] if rest else [])]
+    return [f"{received.function} {did}", *lines, *([INPUTS_OF_CASE, *rest] if rest else [])]
 
 
 def _name_values(arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:

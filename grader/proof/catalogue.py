@@ -280,12 +280,15 @@ PARAMETERS = {
 
 def _options(call: ast.Call, name: str, identifier: str) -> dict[str, Any]:
     """Return the arguments of a declaration by name."""
-    try:
-        positional = [ast.literal_eval(value) for value in call.args]
-        options = dict(zip(PARAMETERS[name], positional, strict=False))
-        options |= {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-    except ValueError as error:
-        raise CatalogueError(f"{identifier}: the arguments of {name} must be literals: {error}") from error
+    given = dict(zip(PARAMETERS[name], call.args, strict=False)) | {str(each.arg): each.value for each in call.keywords}
+    options: dict[str, Any] = {}
+    for option, value in given.items():
+        try:
+            options[option] = ast.literal_eval(value)
+        except ValueError as error:
+            kind = "an f-string" if isinstance(value, ast.JoinedStr) else f"`{ast.unparse(value):.60}`"
+            what = f"{option} is {kind}, but the arguments of {name} must be literals"
+            raise CatalogueError(f"{identifier}: {what}: this file is read, not run; write the value out") from error
     for option in ("question", "hint", "source", "function", "mistake", "place"):
         if not isinstance(options.get(option, ""), str):
             kind = type(options[option]).__name__

@@ -464,7 +464,10 @@ class Proof:
 
 def _stale(grader: Grader) -> list[Path]:
     home = grader.home
-    return build(home.root, home.assignment.name, BuildOptions(check=True, mistakes=False), harness=grader.harness)
+    stale = build(home.root, home.assignment.name, BuildOptions(check=True, mistakes=False), harness=grader.harness)
+    if (home.solution / "mistakes.py").is_file():  # without its evidence, every check of every mistake would be a fault
+        stale += [path for path in home.mistakes.values() if not path.is_file()]
+    return stale
 
 
 def _generated(home: AssignmentFiles, stale: list[Path]) -> Iterator[Finding]:

@@ -169,7 +169,7 @@ class CheckResult(_Result):
     def advice(self) -> str:
         """Return what a student whose mistake was recognized should ask themselves, and how sure that is."""
         if self.measured:
-            return f"No known mistake explains this, but the numbers suggest a question. Ask yourself: {self.hint}"
+            return f"No known mistake explains this, but the numbers raise a question. Ask yourself: {self.hint}"
         asked = self.hint.splitlines()
         if len(asked) > 1:
             which = "two known mistakes" if self.partial else "one of two known mistakes"

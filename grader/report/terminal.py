@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -19,7 +20,7 @@ STYLES = {
 }
 PRINTED_LINES = 12
 ONE_REASON = "Nothing could be graded, for one reason:"
-TO_WRITE = "When you have written one of these parts, delete the stub's NotImplementedError in it:"
+TO_WRITE = "These lines still raise the stub's NotImplementedError; when you have written a part, delete its line:"
 NOT_STARTED = "Not started:"
 DEBUG = "python grade.py --debug"  # in messages that do not know the question (judge/failure.py)
 # As Python prints a warning: its place, its text, and the line of code, if it can be read.
@@ -110,12 +111,20 @@ def explain_question(report: Report, question: QuestionResult) -> list[str]:
         return describe_unfinished(report, [question])
     lines, given = _failure(failed[0]), {*failed[0].hint.splitlines()}
     for check in failed[1:]:
-        same = " (for the same reason)" if check.message == failed[0].message else ""
+        same = " (for the same reason)" if _find_reason(check) == _find_reason(failed[0]) else ""
         lines.append(f"  {_headline(check)}{same}")
         if {*check.hint.splitlines()} - given:
             lines.append(textwrap.indent(check.advice(), "      "))
             given |= {*check.hint.splitlines()}
     return lines
+
+
+def _find_reason(check: CheckResult) -> str:
+    """Return the message of a failed check; of an exception, its first line without numbers, and where it was raised."""
+    if check.cause is not Cause.EXCEPTION:
+        return check.message
+    first, *lines = check.message.splitlines()
+    return "\n".join([re.sub(r"\d+", "#", first), *itertools.takewhile(lambda line: line.startswith("  "), lines)])
 
 
 def list_checks_to_explain(report: Report, question: QuestionResult) -> list[CheckResult]:

@@ -51,7 +51,9 @@ def _list_expressions(path: str, line: int) -> Iterator[ast.expr]:
     waiting: list[ast.AST] = [statement]
     while waiting:
         node = waiting.pop(0)
-        if isinstance(node, ast.expr):
+        # A name that the statement only sets still has the value of an earlier turn.
+        only_set = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and not isinstance(statement, ast.AugAssign)
+        if isinstance(node, ast.expr) and not only_set:
             yield node
         children = list(ast.iter_child_nodes(node))
         waiting += [child for child in children if not isinstance(child, (ast.stmt, ast.Lambda, ast.excepthandler))]

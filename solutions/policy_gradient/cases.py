@@ -147,7 +147,7 @@ def vanilla_inputs(rng, rows, observed, hidden, actions):
 
 
 @case("vanilla_loss", question="get_vanilla_policy_gradient_loss")
-def vanilla_seed_example(rng):
+def vanilla_course_example(rng):
     """The example of machine problem 11: a network of halves, and the numbers torch drew with seed 0. Its loss is 0.3363."""
     return dict(
         weights=[np.full(shape, 0.5, np.float32) for shape in ((16, 3), (16,), (16, 16), (16,), (2, 16), (2,))],

@@ -165,7 +165,7 @@ def cut_to_integers(rollout_buffer, discount_factor=0.95):
 
 @mistake(
     "get_returns",
-    hint="What is the shape of your result, and of its product with log-probabilities of shape [T, 1]?",
+    hint="What shape does the product of your result and log-probabilities of shape [T, 1] have?",
     source="student code",
     form=True,
 )
@@ -931,7 +931,7 @@ def advantages_in_double_precision(value_net, observations, returns):
 
 @mistake(
     "get_advantages",
-    hint="Does your result require a gradient, and which network would the policy loss then train?",
+    hint="If the advantages have a gradient, which networks does the policy loss train?",
     source="student code",
     form=True,
 )
@@ -1201,7 +1201,7 @@ no_value_loss_at_multiplier_zero = altered(
         "if value_net is not None and critic_loss_multiplier:\n"
         "    critic_loss"
     },
-    hint="What does the second list contain if critic_loss_multiplier is 0?",
+    hint="What does the list of critic losses contain if critic_loss_multiplier is 0?",
     source="student code",
 )
 
@@ -1333,13 +1333,25 @@ advantages_of_each_minibatch = altered(
     source="student code",
 )
 
+advantages_again_in_every_epoch = altered(
+    "train_policy_gradient.with_critic",
+    {
+        "for rows in torch": ""
+        "if value_net is not None:\n"
+        "    return_or_advantage = get_advantages(value_net, rollout_buffer.observations, returns)\n"
+        "for rows in torch"
+    },
+    hint="How often do you call get_advantages per collection, and what has the value network learned from these rows by then?",
+    source="student code",
+)
+
 critic_losses_hold_the_total = altered(
     "train_policy_gradient.with_critic",
     {
         "                    critic_losses.append(critic_loss.item())\n": "",
         "* critic_loss": "* critic_loss\ncritic_losses.append(loss.item())",
     },
-    hint="Which loss belongs in the second list: the loss of the value network, or the sum?",
+    hint="What is a critic loss: the loss of the value network, or the sum?",
 )
 
 actor_losses_hold_the_total = altered(
@@ -1348,13 +1360,13 @@ actor_losses_hold_the_total = altered(
         "                actor_losses.append(actor_loss.item())\n": "",
         "optimizer.zero_grad()": "actor_losses.append(loss.item())\noptimizer.zero_grad()",
     },
-    hint="Which loss belongs in the first list: the loss of the policy, or the sum?",
+    hint="What is an actor loss: the loss of the policy, or the sum?",
 )
 
 critic_losses_not_kept = altered(
     "train_policy_gradient.with_critic",
     {"                    critic_losses.append(critic_loss.item())\n": ""},
-    hint="What should the second list contain?",
+    hint="What should the list of critic losses contain?",
 )
 
 values_of_the_policy = altered(
@@ -1495,7 +1507,7 @@ minibatch_size_ignored = altered(
 whole_buffer_as_advantages = altered(
     "train_policy_gradient.minibatches",
     {'"return_or_advantage": return_or_advantage[rows]': '"return_or_advantage": return_or_advantage'},
-    hint="Do row i of the observation and row i of the advantage come from the same step?",
+    hint="Which rows of the advantages do you pass to the loss: all of them, or those of the minibatch?",
     source="student code",
 )
 

@@ -225,6 +225,17 @@ def losses_one_tick(rng):
     return both(rng, 3, 2, bootstrap=True)
 
 
+@case("losses", question="train_on_rollout.entropy")
+def entropy_with_ends(rng):
+    """A mean over all ticks is another one than that over those that are played."""
+    return both(rng, 3, 6, ends=[(0, 1), (2, 2), (2, 4)])
+
+
+@case("losses", question="train_on_rollout.entropy", hidden=True)
+def entropy_with_other_ends(rng):
+    return both(rng, 2, 5, n_actions=3, ends=[(0, 2), (1, 0), (1, 3)])
+
+
 @case("ends", question="train_on_rollout.ends")
 def losses_past_an_end(rng):
     """Game 1 ends: its last reward is in column 1, column 2 shows its last frame, column 3 the first of a new game."""

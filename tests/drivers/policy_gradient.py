@@ -258,7 +258,7 @@ class Replay(utils.EnvInterface):
 
     def step(self, action) -> tuple[Tensor, bool, float]:
         if self.episode < 0 or self.time == len(self.rewards[self.episode]):
-            raise RuntimeError("step() was called outside an episode: call reset() first, and stop at terminated")
+            raise RuntimeError("step() was called before reset(), or after the episode had terminated")
         self.actions.append(float(action))
         reward = self.rewards[self.episode][self.time]
         self.time += 1
@@ -518,6 +518,7 @@ def recorded_training(
 
 FUNCTIONS = "the loop calls the loss and get_returns passed to it"
 FUNCTIONS_OF_THE_VALUE_NETWORK = "the loop calls the value network functions passed to it"
+AGAIN = "advantages computed again after an update of the value network"
 RECORDED = ("lengths", "actions", "rewards", "returns", "advantages", "policy_rows")
 
 
@@ -609,6 +610,8 @@ class Recording:
         episodes = [number % len(self.lengths) for number in range(first, self.rollouts)]
         rows = np.concatenate([np.arange(self.starts[number], self.starts[number + 1]) for number in episodes])
         self.collections.append(rows.tolist())
+        if self.value_net is not None:
+            self.value_rows = self.value_net.rows.detach().clone()
         self.final_rewards.append(float(np.mean([self.rewards[self.starts[number + 1] - 1] for number in episodes])))
         buffer = utils.RolloutBuffer()
         buffer.load(
@@ -627,12 +630,18 @@ class Recording:
         return self.returns[self.rows_of(rollout_buffer.observations)].unsqueeze(1)
 
     def get_advantages(self, value_net, observations: Tensor, returns: Tensor) -> Tensor:
-        """Return numbers that depend on how many rows it is given, as a mean and a standard deviation would."""
+        """Return numbers that depend on how many rows it is given, and on whether the value network has learned from them."""
         self.passed_on["get_advantages receives the value network"] &= value_net is self.value_net
         rows = self.rows_of(observations)
         found = self.advantages[rows].unsqueeze(1) * len(rows) + returns.reshape(-1, 1)
         whole = sorted(rows) == sorted(self.collections[-1])
-        self.know("advantages" if whole else "advantages computed on a subset of the rows", rows, found)
+        if whole and self.value_net is not None and not torch.equal(self.value_rows, self.value_net.rows):
+            found += 0.5
+            # Together with those of the first epoch.
+            self.owners[AGAIN] = self.owners.get(AGAIN, {}) | self.owners.get("advantages", {})
+            self.know(AGAIN, rows, found)
+        else:
+            self.know("advantages" if whole else "advantages computed on a subset of the rows", rows, found)
         return found
 
     def actor_loss(self, policy=None, observation=None, ppo_clip: Any = "not passed", **others: Any) -> Tensor:

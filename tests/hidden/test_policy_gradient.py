@@ -150,7 +150,7 @@ def test_constant_advantages(student):
 
 @points(1, question="get_advantages")
 def test_advantages_small_spread(student):
-    """Differences as small as 0.0001 are still standardized, and an outlier is not clipped."""
+    """Advantages are standardized even if R - V varies by only 0.0001; an outlier is not clipped."""
     # float32 resolves differences of a ten-thousandth near 1 only to about one part in a thousand.
     student.expect("advantages_small_spread", only("advantages"), also=population_std, rtol=1e-3)
     student.expect("advantages_far_outlier", only("advantages"), also=population_std)
@@ -198,6 +198,7 @@ def test_arguments_are_passed_on(student):
 def test_trains_on_advantages_again(student):
     """With a value network, the policy loss gets advantages, computed on all rows of a collection."""
     student.expect("train_critic_weighted_zero", what_the_loss_gets("return_or_advantage", KINDS))
+    student.expect("train_critic_heavy", what_the_loss_gets("return_or_advantage", KINDS))
     student.expect("train_critic_weighted_zero", lambda facts: facts["passed on"]["get_advantages receives the value network"])
 
 

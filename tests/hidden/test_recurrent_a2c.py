@@ -17,6 +17,7 @@ from views import (
     not_known,
     other_entropy,
     steps_by_their_loss,
+    weights_of_entropies,
 )
 
 BETWEEN = ("conv0 and conv1", "conv1 and conv2", "conv2 and hid", "hid and rnn")
@@ -164,10 +165,12 @@ def test_ends_in_the_last_columns(student):
 
 @points(2, question="train_on_rollout.entropy")
 def test_entropy_of_other_rollouts(student):
-    """The entropy is right for eight games and fourteen actions, for two columns, and for a different discount."""
+    """The entropy is right for eight games and fourteen actions, for two columns, for a different discount, and with ends."""
     for name in ("losses_large", "losses_one_tick", "losses_other_discount"):
         inputs = student.case(name).inputs
         student.expect(name, only(ENTROPY), also=other_entropy(inputs), atol=1e-9)
+    inputs = student.case("entropy_with_other_ends").inputs
+    student.expect("entropy_with_other_ends", weights_of_entropies(inputs), rtol=2e-3)
 
 
 @points(1, question="train_on_rollout.entropy")

@@ -19,6 +19,7 @@ import pytest
 
 from grader.assignment import Question, QuestionPoints
 from grader.desk.code_places import find_code_places
+from grader.judge.received import INPUTS_OF_CASE
 from tests.kit.patience import PATIENCE
 from tests.kit.terminals import run_in_terminal
 
@@ -157,7 +158,7 @@ def test_an_endless_loop_can_be_interrupted(replaced, terminal) -> None:
     """Where the grader only says that it took too long, Ctrl-C has to stop in the loop, not end the session."""
     path = replaced(get_value_net_loss="count = 0\nwhile True:\n    count += 1")
     window = terminal("get_value_net_loss", path)
-    assert "is there a loop that never ends?" in window.until("(Pdb) ")
+    assert "is there an infinite loop?" in window.until("(Pdb) ")
     window.send("c")
     time.sleep(0.5)
     os.write(window.master, b"\x03")
@@ -306,12 +307,13 @@ def test_several_calls_are_told_from_the_one_that_is_stopped_in(toy, tmp_path: P
     )
     done = toy("total", "def total(values):\n    return 17\n", "a\nq\n")
     said, _, stopped = done.stdout.partition("Stopping in total")
-    assert "total was called 2 times (case three_values); `a` prints what this call received.\n  inputs of the case:" in said
+    called = "total was called 2 times (case three_values); `a` prints what this call received."
+    assert f"{called}\n  {INPUTS_OF_CASE}" in said
     assert "received:" not in said
     assert "values = [9]" in stopped
     shown = toy("total", "def total(values):\n    return 17\n", "", shows=True).stdout
     often = "total was called 2 times (case three_values)."
-    assert f"{often} The difference may come from an earlier call. The last call received:" in shown
+    assert f"{often} What is wrong may come from an earlier call. The last call received:" in shown
 
 
 def test_what_earlier_calls_print_is_not_shown(toy, tmp_path: Path) -> None:

@@ -272,7 +272,7 @@ def test_an_endless_loop_ends(run: Run, folder: Path) -> None:
     toml = folder / "assignment.toml"
     toml.write_text(toml.read_text().replace("\n[[questions]]", "\n[limits]\nseconds = 1.0\n\n[[questions]]", 1))
     done = run("def total(values):\n    while True:\n        pass\n", f"{SUITE}::test_three")
-    assert "stopped at the time limit of 1 second: is there a loop that never ends?" in done.stdout
+    assert "stopped at the time limit of 1 second: is there an infinite loop?" in done.stdout
 
 
 def test_collecting_is_cheap_and_shows_titles(folder: Path) -> None:

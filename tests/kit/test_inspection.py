@@ -386,6 +386,24 @@ ONE_LINE = {
         "from numpy import expp\n\n\ndef total(",
         f"{SOLUTION}:4: numpy has no 'expp'; did you mean 'exp'?",
     ),
+    "an attribute that numpy has not": (
+        SOLUTION,
+        "def total(",
+        "import numpy as np\n\nNOTHING = np.linalg.nrom([0.0])\n\n\ndef total(",
+        f"{SOLUTION}:6: numpy.linalg has no 'nrom'; did you mean 'norm'?",
+    ),
+    "an attribute that torch has not": (
+        SOLUTION,
+        "def total(",
+        "from torch import nn\n\nLAYER = nn.Lineear\n\n\ndef total(",
+        f"{SOLUTION}:6: torch.nn has no 'Lineear'; did you mean 'Linear'?",
+    ),
+    "an attribute in the text of an edit": (
+        MISTAKES,
+        '" * scale": ""',
+        '" * scale": " * math.sqr(scale)"',
+        f"{MISTAKES}:33: math has no 'sqr'; did you mean 'sqrt'?",
+    ),
     "a name in the solution": (
         SOLUTION,
         "return result",

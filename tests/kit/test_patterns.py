@@ -672,7 +672,7 @@ def test_a_submission_is_asked_about_what_it_does(grader: Grader, tmp_path: Path
     (tmp_path / "submitted.py").write_text(WORK)
     report = grader.grade(tmp_path, GradingOptions(["get_returns"]))
     question = "Why does returns[t] not depend on rewards[t + 3], although it should?"
-    assert asked(report) == [f"No known mistake explains this, but the numbers suggest a question. Ask yourself: {question}"]
+    assert asked(report) == [f"No known mistake explains this, but the numbers raise a question. Ask yourself: {question}"]
     assert asked(report.for_student()) == asked(report)
 
 

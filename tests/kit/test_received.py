@@ -31,7 +31,7 @@ def test_values_and_not_what_a_case_is_made_of(replaced, graded) -> None:
     (first, *others) = messages(report, "get_advantages")
     assert "get_advantages received (case advantages_hand_table):" in first
     assert "\n  value_net = a SimpleReLuNetwork\n  observations = [[0, 5], [1, 5], [2, 5], [3, 5]]\n  returns = [[2]" in first
-    assert "\ninputs of the case:\n  weights =" in first
+    assert "\nThe grader made these arguments from:\n  weights =" in first
     assert others
     assert not any(" received " in message for message in others)  # once is enough
 
@@ -90,7 +90,7 @@ def test_the_last_of_several_calls_is_told_as_that(home: AssignmentFiles) -> Non
     ]
     assert told[0] == ["get_returns received (case a_case):", "  discount_factor = 0.9"]
     assert told[1] == [
-        "get_returns was called 3 times (case a_case). The difference may come from an earlier call. The last call received:",
+        "get_returns was called 3 times (case a_case). What is wrong may come from an earlier call. The last call received:",
         "  discount_factor = 0.9",
     ]
     update = questions["one_update"]
@@ -213,4 +213,9 @@ def test_arguments_beyond_the_dozen_are_counted(home: AssignmentFiles) -> None:
     (question,) = (one for one in home.assignment.questions if one.id == "get_returns")
     received = choose_call(question, [("get_returns", {"buffer": {str(number): number for number in range(15)}})])
     lines = describe_call(Case("a_case", "a_driver", "get_returns", {"weights": [1]}), question, received)
-    assert lines[12:] == ["  buffer['11'] = 11", "  ... and 3 more", "inputs of the case:", "  weights = [1]"]
+    assert lines[12:] == [
+        "  buffer['11'] = 11",
+        "  ... and 3 more arguments",
+        "The grader made these arguments from:",
+        "  weights = [1]",
+    ]

@@ -28,7 +28,7 @@ SAID = {
     "OSError: no\nA submission may not use the network.": ("failed", Cause.NETWORK),
     "the process did not keep to the protocol: a second frame": ("crashed", Cause.PROTOCOL),
     "the process was ended by signal SIGSEGV. Is a library given what it cannot take?": ("crashed", Cause.CRASH),
-    "stopped after 5 seconds: is there a loop that never ends?": ("timeout", Cause.TIMEOUT),
+    "stopped after 5 seconds: is there an infinite loop?": ("timeout", Cause.TIMEOUT),
     "not run: first get_returns must pass": ("not run", Cause.NEEDS),
     "not written yet: return the loss": ("not run", Cause.STUB),
     "loss:\n  expected 3\n  got      4": ("failed", Cause.NONE),

@@ -289,7 +289,11 @@ def test_points_that_do_not_add_up_are_told(toy: Path, edit) -> None:
             "scale_ignored: with its edits, the function is not valid Python: invalid syntax: re",
         ),
         ("def product(", "def begins_with_one(", "begins_with_one is the name of two entries"),
-        ('hint="What is scale for?"', "hint=str(1)", "scale_ignored: the arguments of altered must be literals"),
+        (
+            'hint="What is scale for?"',
+            "hint=str(1)",
+            "scale_ignored: hint is `str(1)`, but the arguments of altered must be literals",
+        ),
         (
             'source="own',
             'origin="own',
@@ -354,6 +358,12 @@ def test_another_hint_makes_the_recorded_ones_stale(toy: Path, edit) -> None:
     """Students would read the old one."""
     edit("solutions/toy/mistakes.py", "Do you add, or multiply?", "Sum or product?")
     assert "tests/visible/mistakes/toy.json is stale: product has a different hint or question" in faults(toy, quick=True)
+
+
+def test_evidence_that_was_deleted_is_one_line(toy: Path) -> None:
+    """Catches: a line for each check of each mistake, none of which says that the file is missing."""
+    (toy / "tests" / "visible" / "mistakes" / "toy.json").unlink()
+    assert faults(toy, quick=True) == ["tests/visible/mistakes/toy.json is stale: run `python -m grader build toy`"]
 
 
 def test_all_faults_of_the_catalogue_are_told_at_once(toy: Path, edit) -> None:

@@ -212,7 +212,11 @@ def what_the_loss_gets(argument: str, kinds: tuple[str, ...], batches: str = "ba
     return view
 
 
-ADVANTAGES = ("advantages", "advantages computed on a subset of the rows")
+ADVANTAGES = (
+    "advantages",
+    "advantages computed on a subset of the rows",
+    "advantages computed again after an update of the value network",
+)
 KINDS = (*ADVANTAGES, "returns", "rewards")
 
 
@@ -236,7 +240,7 @@ def of_their_rows(facts: Facts) -> Facts:
                 owner = row if name == "action" and number == actions[row] else known.get(name, {}).get(number)
                 foreign |= owner is None and name != "action"
                 aligned &= owner == row or (owner is None and name in ("returns", "return_or_advantage"))
-        view[f"{name} and observation have equally many rows"] = as_many
+        view[f"{name} and observation have the same number of rows"] = as_many
         view[f"{name} and observation come from the same rows"] = aligned
         if name == "old_logits":
             view["old_logits contain values that are not in the buffer"] = foreign

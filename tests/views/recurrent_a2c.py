@@ -40,6 +40,36 @@ def other_entropy(inputs: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str
     return also
 
 
+def weights_of_entropies(inputs: dict[str, Any]) -> View:
+    """Return a view of how much the entropy of each tick counts, as a multiple of its share of a mean over games and columns.
+
+    Args:
+        inputs: logits `[B, T, n_actions]`, is_not_done `[B, T]`.
+
+    A mean that leaves out the last column has fewer columns. Dead ticks may all add 0.
+    """
+    logits, played = np.asarray(inputs["logits"], np.float64), np.asarray(inputs["is_not_done"], bool)
+    log_p = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    p = np.exp(log_p)
+    unit = 0.01 * p * (log_p - (p * log_p).sum(axis=-1, keepdims=True))
+
+    def view(facts: dict[str, Any]) -> dict[str, Any]:
+        name = "weight of each tick in the mean entropy, by game"
+        if isinstance(facts[ENTROPY], str):
+            return {name: facts[ENTROPY]}
+        weights = (np.asarray(facts[ENTROPY], np.float64) * unit).sum(axis=-1) / (unit**2).sum(axis=-1)
+        nothing = np.abs(weights) * played.size < 1e-3
+        counted = np.ones_like(played)
+        counted[:, -1] = not nothing[:, -1].all()
+        weights *= counted.sum()
+        for left_out in (~counted, counted & ~played):
+            if nothing[left_out].all():
+                weights[left_out] = 1.0
+        return {name: weights}
+
+    return view
+
+
 def n_step_value_loss(inputs: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """Return a view that turns the one-step value loss of a rollout into the one with the whole return as its target.
 

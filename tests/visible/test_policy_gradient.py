@@ -74,8 +74,8 @@ def test_returns_form(student):
 
 @points(1, question="get_vanilla_policy_gradient_loss")
 def test_vanilla_by_hand(student):
-    """Four rows, two actions and a network whose weights are all 0.5 give 0.3363."""
-    student.expect("vanilla_seed_example", loss)
+    """Four rows, two actions and a network whose weights are all 0.5 give the loss 0.3363."""
+    student.expect("vanilla_course_example", loss)
 
 
 @points(1, question="get_vanilla_policy_gradient_loss")
@@ -99,7 +99,7 @@ def test_vanilla_unlikely_actions(student):
 
 @points(1, question="get_vanilla_policy_gradient_loss")
 def test_vanilla_form(student):
-    """The loss is a tensor with one number, even for a batch of one row; the inputs are not modified."""
+    """The loss is a scalar tensor (shape []), even for a batch of one row; the inputs are not modified."""
     student.expect("vanilla_batch", form)
     student.expect("vanilla_single_row", form)
 
@@ -115,7 +115,7 @@ def test_rows_belong_together(student):
 
 @points(1, question="collect_rollouts")
 def test_actions(student):
-    """Each step samples one action with utils.distribution_sample and the seed, takes it, and stores it."""
+    """Each step samples one action with utils.distribution_sample(logits, seed=seed), takes it, and stores it."""
     facts = only("actions", "actions passed to env.step", "seed array after the call", "env.reset is called with a seed")
     student.expect("rollouts_three_episodes", facts)
 
@@ -162,7 +162,7 @@ def test_value_loss_gradient(student):
 
 @points(1, question="get_value_net_loss")
 def test_value_loss_form(student):
-    """The loss is a tensor with one number, even for a batch of one row; the inputs are not modified."""
+    """The loss is a scalar tensor (shape []), even for a batch of one row; the inputs are not modified."""
     student.expect("value_loss_batch", form)
     student.expect("value_loss_single_row", form)
 
@@ -190,7 +190,7 @@ def test_advantages_of_equals(student):
 
 @points(1, question="get_advantages")
 def test_advantages_of_any_scale(student):
-    """Differences as small as 0.0001 are still standardized, and an outlier among sixty rows is not clipped."""
+    """Advantages are standardized even if R - V varies by only 0.0001; an outlier among sixty rows is not clipped."""
     # float32 resolves differences of a ten-thousandth near 1 only to about one part in a thousand.
     student.expect("advantages_nearly_equal", only("advantages"), also=population_std, rtol=1e-3)
     student.expect("advantages_outlier", only("advantages"), also=population_std)
@@ -222,13 +222,13 @@ def test_whole_collections(student):
 
 @points(1, question="train_policy_gradient.without_critic")
 def test_lists(student):
-    """The lists contain the policy losses, a final reward per collection, and a learning rate per scheduler step."""
+    """The lists have one actor loss per minibatch, one final reward per collection, one learning rate per scheduler step."""
     student.expect("train_scheduled", lists_of_the_policy)
 
 
 @points(1, question="train_policy_gradient.without_critic")
 def test_arguments(student):
-    """Every argument reaches the call that uses it, the scheduler is stepped, and the defaults are those of the stub."""
+    """Arguments are passed on unchanged, the scheduler is stepped once per collection, and the defaults are the stub's."""
     student.expect("train_scheduled", passed_on)
     student.expect("train_by_default", defaults)
 
@@ -264,7 +264,7 @@ def test_critic_learns_returns(student):
 
 @points(1, question="train_policy_gradient.with_critic")
 def test_critic_losses(student):
-    """The first list contains the policy loss of each minibatch, and the second list contains the value loss."""
+    """The actor losses and critic losses are the policy loss and the value loss of each minibatch."""
     student.expect("train_critic_one_batch", lists_of_both(0.25))
     student.expect("train_critic_by_default", lists_of_both(0.0))
 
@@ -326,7 +326,7 @@ def test_clipped_value(student):
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_clipped_gradient(student):
-    """The gradient is 0 in rows that use the clipped product, and correct in all other rows."""
+    """Rows that use the clipped product add nothing to the gradient; every other row adds that of ratio times advantage."""
     student.expect("ppo_both_sides", gradient)
     student.expect("ppo_wide_clip", gradient)
 
@@ -339,13 +339,13 @@ def test_default_range(student):
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_ppo_unlikely_actions(student):
-    """If the old and new log-probabilities are -150, the probabilities would give 0 / 0, but the ratio is finite."""
+    """The ratio is finite even if both log-probabilities are -150, where the quotient of the probabilities is 0 / 0."""
     student.expect("ppo_far", only("loss", "gradient of the network"))
 
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_ppo_form(student):
-    """The loss is a tensor with one number, even for a batch of one row; the inputs are not modified."""
+    """The loss is a scalar tensor (shape []), even for a batch of one row; the inputs are not modified."""
     student.expect("ppo_both_sides", form)
     student.expect("ppo_single_row", form)
 

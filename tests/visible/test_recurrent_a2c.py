@@ -20,6 +20,7 @@ from views import (
     not_known,
     other_entropy,
     steps_by_their_loss,
+    weights_of_entropies,
 )
 
 BETWEEN = ("conv0 and conv1", "conv1 and conv2", "conv2 and hid", "hid and rnn")
@@ -209,6 +210,7 @@ def test_entropy_gradient(student):
     inputs = student.case("losses_without_ends").inputs
     # Its numbers are about 1e-5, and 0.01 of them is a mistake: a larger tolerance would take that for 0.
     student.expect("losses_without_ends", only(ENTROPY), also=other_entropy(inputs), atol=1e-9)
+    student.expect("entropy_with_ends", weights_of_entropies(student.case("entropy_with_ends").inputs), rtol=2e-3)
 
 
 @points(2, question="train_on_rollout.entropy")

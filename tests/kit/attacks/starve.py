@@ -5,13 +5,13 @@ from __future__ import annotations
 from .catalogue import attack
 
 
-@attack("loops for ever", sees=("timeout",), says="loop that never ends", safe=True)
+@attack("loops for ever", sees=("timeout",), says="is there an infinite loop", safe=True)
 def loops(values, scale, known):
     while True:
         pass
 
 
-@attack("loops for ever in C, where no exception reaches it", sees=("timeout",), says="loop that never ends")
+@attack("loops for ever in C, where no exception reaches it", sees=("timeout",), says="is there an infinite loop")
 def loops_in_c(values, scale, known):
     import itertools
 
