@@ -166,6 +166,7 @@ def train_policy_gradient(
             The rows of a buffer are in `observations`, `old_logits`, `actions`, `rewards` and
             `terminateds`; `final_size` is the number of rows.
         get_returns, get_advantages: Functions like `get_returns` and `get_advantages` in this file.
+            Call each once per collection, before its first update.
         lr_sched: A torch learning-rate scheduler; the code below steps it once per collection. None:
             the learning rate is constant.
         rollouts: Total number of rollouts, rounded up to a multiple of `rollouts_before_training`.

@@ -147,8 +147,9 @@ def train_on_rollout(states, actions, rewards, is_not_done, prev_memory_states, 
         entropy: Mean of -Σ_a π(a|s_t) log π(a|s_t) over all columns.
 
     A dead tick adds 0 to J and to the value loss, but the means still divide by all B games and L
-    columns. Three variants are accepted, too: dead ticks add 0 to the entropy; the entropy leaves
-    out the last column; the target of the value loss is G_t.
+    columns. Three variants are accepted, too: dead ticks add 0 to the entropy, whose mean still
+    divides by all ticks; the entropy leaves out the last column; the target of the value loss is
+    G_t.
 
     Grading: the first blank of this function is checked on its own. All other checks of this
     function need all four blanks.
