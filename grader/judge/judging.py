@@ -337,8 +337,6 @@ class CheckRunner:
 
 def _suspect(check: CheckResult, suspicion: Suspicion | None, pattern: str) -> None:
     """Set the mistakes and hints that a result shows, or the pattern of its failure, or clear them."""
-    if suspicion and not suspicion.certain and check.cause is Cause.EXCEPTION:
-        suspicion = None  # the exception says more, and is explained
     ids = tuple(mistake.id for mistake in suspicion.mistakes) if suspicion else ()
     check.partial = suspicion is not None and not suspicion.certain
     check.mistakes, check.suspects = ((), ids) if check.partial else (ids, ())

@@ -64,7 +64,7 @@ COMMON = {
         "the shapes are (5,) and (4,)",
         "`array` is a float64 NumPy array of shape [5]",
     ),
-    "shapes do not multiply": ("layer(torch.ones(2, 4))", "needs rows of 3 numbers and gets rows of 4", ""),
+    "shapes do not multiply": ("layer(torch.ones(2, 4))", "here they are 4 and 3", ""),
     "a column for a number": (
         "float(values)",
         "Only a tensor with one element",
@@ -127,7 +127,7 @@ COMMON = {
         "`values`",
     ),
     "an array is asked for what tensors have": ("array.detach()", "NumPy arrays have no `.detach`", "`array`"),
-    "a tensor is asked for what arrays have": ("values.astype(float)", "look for its name in torch", "`values`"),
+    "a tensor is asked for what arrays have": ("values.astype(float)", "use torch's own (.to for .astype", "`values`"),
     "nothing was returned": ("found = None\n    found.shape", "a function without `return`", "`found` is None"),
     "arithmetic of lists": ("[1.0, 2.0] * 1.5", "no elementwise arithmetic", ""),
     "reshaped to another size": ("values.view(2, 3)", "as many elements as the old one", "`values`"),
