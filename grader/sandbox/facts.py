@@ -197,7 +197,9 @@ def with_own_methods(submitted: ModuleType, name: str, fake: type) -> type:
     """Return the fake of a class of the submission, with the methods that only the submission's class has."""
     own = getattr(submitted, name, None)
     with contextlib.suppress(TypeError):
-        return type(name, (fake, own), {}) if isinstance(own, type) and own is not fake else fake
+        # In the place of the submission's class, so that pickle finds it there.
+        place = {"__module__": getattr(own, "__module__", __name__)}
+        return type(name, (fake, own), place) if isinstance(own, type) and own is not fake else fake
     return fake
 
 

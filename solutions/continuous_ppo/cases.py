@@ -435,11 +435,13 @@ def log_density(mean, log_variance, actions):
     return -0.5 * ((actions - mean) ** 2 / np.exp(log_variance) + log_variance + np.log(2 * np.pi)).sum(axis=1)
 
 
-def losses(rng, log_ratios, act_dim=3, **options):
-    """A policy whose ratios to the old one are what they should be."""
+def losses(rng, log_ratios, act_dim=3, far=0.0, **options):
+    """A policy whose ratios to the old one are what they should be. far: how many deviations each action is from its mean."""
     rows = len(log_ratios)
     mean, actions = normal(rng, rows, act_dim), normal(rng, rows, act_dim)
     log_variance = np.linspace(-1.2, 0.8, act_dim).astype(np.float32)
+    if far:
+        actions = (mean + far * np.exp(0.5 * log_variance) * np.sign(actions)).astype(np.float32)
     recorded = log_density(mean.astype(np.float64), log_variance.astype(np.float64), actions) - np.asarray(log_ratios)
     return (
         dict(
@@ -479,6 +481,17 @@ def ratios_on_both_sides(rng):
 @case("policy_loss", question="PPO.policy_loss")
 def ratio_of_one_row(rng):
     return losses(rng, [-0.1], act_dim=2, cliprange=0.2)
+
+
+@case("policy_loss", question="PPO.policy_loss")
+def unlikely_actions(rng):
+    """Densities near exp(-125), which is 0 in float32; the ratios are near 1."""
+    return losses(rng, [0.1, -0.15, 0.05, -0.02, 0.15], far=9.0, cliprange=0.5)
+
+
+@case("policy_loss", question="PPO.policy_loss", hidden=True)
+def other_unlikely_actions(rng):
+    return losses(rng, [-0.12, 0.08, 0.03], act_dim=2, far=11.0, cliprange=0.3)
 
 
 @case("policy_loss", question="PPO.policy_loss", hidden=True)

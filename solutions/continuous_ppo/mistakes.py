@@ -1512,6 +1512,16 @@ policy_difference_without_exp = altered(
     source="student code",
 )
 
+policy_ratio_of_densities = altered(
+    "PPO.policy_loss",
+    {
+        'torch.exp(log_probs - torch.as_tensor(trajectory["log_probs"]))': ""
+        'log_probs.exp() / torch.as_tensor(trajectory["log_probs"]).exp()'
+    },
+    hint="What is exp(-125) in float32, and what is your ratio then?",
+    source="student code",
+)
+
 policy_ratio_of_logarithms = altered(
     "PPO.policy_loss",
     {"torch.exp(log_probs - ": "(log_probs / "},

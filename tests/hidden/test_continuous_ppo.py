@@ -238,8 +238,9 @@ def test_default_range(student):
 
 @points(1, question="PPO.policy_loss")
 def test_narrow_range(student):
-    """The loss is right with a clip range of 0.05."""
+    """The loss is right with a clip range of 0.05, and for the most unlikely actions."""
     student.expect("narrow_range", both)
+    student.expect("other_unlikely_actions", only("loss"), rtol=1e-3)
 
 
 @points(1, question="PPO.policy_loss")

@@ -346,8 +346,9 @@ def test_ratio_is_one_at_first(student):
 
 @points(1, question="PPO.policy_loss")
 def test_inside_the_range(student):
-    """Inside the clip range, the loss is minus the mean of ratio times advantage."""
+    """Inside the clip range, the loss is minus the mean of ratio times advantage, even for the most unlikely actions."""
     student.expect("ratios_inside", loss)
+    student.expect("unlikely_actions", loss, rtol=1e-3)
 
 
 @points(2, question="PPO.policy_loss")
@@ -358,7 +359,7 @@ def test_clipped_value(student):
 
 @points(1, question="PPO.policy_loss")
 def test_clipped_gradient(student):
-    """The gradient is 0 in rows that use the clipped product, and correct in all other rows."""
+    """Rows that use the clipped product add nothing to the gradient; every other row adds that of ratio times advantage."""
     student.expect("ratios_on_both_sides", gradient)
 
 
