@@ -486,6 +486,17 @@ def test_to_an_end(rng):
     return episodes(rng, [7, 2], ["terminated", "truncated"], obs_dim=3)
 
 
+@case("testing", question="DDPGAgent.test")
+def test_longer_than_the_pendulum(rng):
+    """An episode of the pendulum has 200 steps."""
+    return episodes(rng, [215, 2], ["terminated", "truncated"], obs_dim=1)
+
+
+@case("testing", question="DDPGAgent.test", hidden=True)
+def test_much_longer_than_the_pendulum(rng):
+    return episodes(rng, [520, 2], ["truncated", "terminated"], obs_dim=1)
+
+
 # Units of actions
 
 

@@ -1937,6 +1937,13 @@ test_of_fixed_length = altered(
     hint="When is an episode over, and which return value says so?",
 )
 
+test_of_at_most_200_steps = altered(
+    "DDPGAgent.test",
+    {"while not done:": "while not done and len(frames) < 200:"},
+    hint="What does your test show of an episode that is longer than those of the pendulum?",
+    source="student code",
+)
+
 frames_of_afterwards = altered(
     "DDPGAgent.test",
     {

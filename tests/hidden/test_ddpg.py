@@ -247,8 +247,9 @@ def test_long_training(student):
 
 @points(1, question="DDPGAgent.test")
 def test_an_episode_to_its_end(student):
-    """`test` plays one episode as a test, to its end."""
+    """`test` plays one episode as a test, to its end, however long."""
     student.expect("test_to_an_end", one_episode)
+    student.expect("test_much_longer_than_the_pendulum", one_episode)
 
 
 # Units of actions

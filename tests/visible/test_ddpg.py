@@ -457,8 +457,9 @@ def test_form_of_what_is_plotted(student):
 
 @points(1, question="DDPGAgent.test")
 def test_an_episode_is_shown(student):
-    """`test` plays one episode as a test, to its time limit, and renders one frame before each step."""
+    """`test` plays one episode as a test, however long, to its time limit, and renders one frame before each step."""
     student.expect("test_to_a_time_limit", one_episode)
+    student.expect("test_longer_than_the_pendulum", one_episode)
 
 
 @points(1, question="DDPGAgent.test")
