@@ -50,6 +50,12 @@ def returns_table(rng):
     return dict(rewards=np.array([*range(11)] * 2), terminateds=ends(22, 10, 21), discount_factor=0.5)
 
 
+@case("returns", question="get_returns")
+def returns_of_long_episodes(rng):
+    """Twelve hundred rows: four of CartPole's longest episodes have two thousand, and Python calls no function so deep."""
+    return dict(rewards=np.round(normal(rng, 1200), 2), terminateds=ends(1200, 499, 999), discount_factor=0.9)
+
+
 @case("returns", question="get_returns", nudges={"rewards": 1})
 def returns_one_episode(rng):
     return dict(rewards=normal(rng, 6), terminateds=ends(6, 5), discount_factor=0.8)

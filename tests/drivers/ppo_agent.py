@@ -560,6 +560,7 @@ def critic(submitted, obs_dim: int, states: np.ndarray) -> dict:
     facts = {"shape": list(result.shape)} | shown_layers(network, watch, given, result)
     other = submitted.Critic(obs_dim, *([window] if window > 1 else []))
     facts["a second critic has different initial weights"] = not same_weights(network, other)
+    facts["two critics share no parameter"] = not share_parameters(network, other)
     facts["shape for B = 1"] = list(network(given[:1]).shape)
     facts["the critic shares parameters with an actor"] = False
     with quietly():

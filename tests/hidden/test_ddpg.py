@@ -249,7 +249,7 @@ def test_long_training(student):
 def test_an_episode_to_its_end(student):
     """`test` plays one episode as a test, to its end, however long."""
     student.expect("test_to_an_end", one_episode)
-    student.expect("test_much_longer_than_the_pendulum", one_episode)
+    student.expect("another_test_longer_than_the_pendulum", one_episode)
 
 
 # Units of actions

@@ -36,9 +36,10 @@ def test_returns_by_hand(student):
 
 @points(1, question="get_returns")
 def test_several_episodes(student):
-    """A return includes the last reward of its episode, and no rewards of the next episode."""
+    """A return includes the last reward of its episode, and no rewards of the next episode, however long they are."""
     student.expect("returns_several_episodes", only("returns"))
     student.expect("returns_one_episode", only("returns"))
+    student.expect("returns_of_long_episodes", only("returns"))
 
 
 @points(1, question="get_returns")

@@ -247,9 +247,9 @@ def test_form_of_the_actor(student):
 
 @points(1, question="Critic")
 def test_critic_layers(student):
-    """The critic has three hidden layers of 16 units with ReLU, and shares none of them with the actor."""
+    """The critic has three hidden layers of 16 units with ReLU, and shares none of them with an actor or another critic."""
     names = ("the critic shares parameters with an actor", "a second critic has different initial weights")
-    student.expect("critic_of_three_numbers", only(*LAYERS, *names))
+    student.expect("critic_of_three_numbers", only(*LAYERS, *names, "two critics share no parameter"))
     student.expect("critic_of_two_observations", only(*LAYERS))
 
 
