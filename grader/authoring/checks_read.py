@@ -148,6 +148,16 @@ def read_calls(path: Path) -> ReadCalls:
     return ReadCalls(cases, texts, computed or any(isinstance(node, ast.JoinedStr) for node in nodes))
 
 
+def list_slips_of_calls(path: Path) -> Iterator[Slip]:
+    """Yield assertions that are always true, and texts in the place of a view."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Assert(test=ast.Tuple(elts=[_, *_])):
+                yield Slip(path, node.lineno, "this assertion is always true, because it tests a tuple; remove its parentheses")
+            case ast.Call(func=function, args=[_, ast.Constant(value=str(fact)), *_]) if _is_of_student(function):
+                yield Slip(path, node.lineno, f"the view is a text; write only({fact!r}) to compare this fact alone")
+
+
 def _is_of_student(function: ast.expr) -> bool:
     match function:
         case ast.Attribute(value=ast.Name(id="student"), attr=attribute):

@@ -29,6 +29,7 @@ COMES_FROM = {"points": "grader.judge", "only": "grader.judge.views", "case": "g
 COMES_FROM |= dict.fromkeys(PARAMETERS, "grader.proof.catalogue")
 CLOSE = 0.75  # similarity of a name that may be meant
 ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("assignments", "solutions", "tests")  # of the kit
 REPLACED = {"gym"}  # the sandbox has it, installed or not; see grader.sandbox.substitutes
 
 
@@ -120,7 +121,15 @@ def _list_undefined(source: _Source, more: Collection[str]) -> Iterator[Slip]:
     unknown = {name: line for name, line in used.items() if name not in known and name not in OF_MODULES}
     if not unknown:
         return
-    uses = [node for node in ast.walk(source.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    # Those of an f-string among the arguments of a declaration are part of another slip, which `load_catalogue` reports.
+    declared = [
+        node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") in PARAMETERS
+    ]
+    inside = {
+        id(name) for call in declared for text in ast.walk(call) if isinstance(text, ast.JoinedStr) for name in ast.walk(text)
+    }
+    names = [node for node in ast.walk(source.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    uses = [node for node in names if id(node) not in inside]
     for name, first in unknown.items():
         if lines := [node.lineno for node in uses if node.id == name and node.lineno >= first]:
             yield Slip(source.path, min(lines), f"the name {name!r} is not defined{_advise(name, known)}")
@@ -140,10 +149,10 @@ def _list_broken_imports(home: AssignmentFiles, source: _Source) -> Iterator[Sli
     for node in source.tree.body:
         if isinstance(node, ast.Import):
             for alias in node.names:
-                if fault := _find_missing_module(home, alias.name):
+                if fault := _find_missing_module(home, alias.name, path):
                     yield Slip(path, node.lineno, fault)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            if fault := _find_missing_module(home, node.module):
+            if fault := _find_missing_module(home, node.module, path):
                 yield Slip(path, node.lineno, fault)
                 continue
             if (names := _list_names(node.module)) is None:
@@ -154,9 +163,19 @@ def _list_broken_imports(home: AssignmentFiles, source: _Source) -> Iterator[Sli
                     yield Slip(path, node.lineno, f"{node.module} has no {alias.name!r}; {close}")
 
 
-def _find_missing_module(home: AssignmentFiles, name: str) -> str:
-    """Return what is wrong if there is no such module; "" if there is."""
+def _find_missing_module(home: AssignmentFiles, name: str, path: Path) -> str:
+    """Return what is wrong if there is no such module, or if it is missing where this file is run; "" if it can be imported."""
     first, *rest = name.split(".")
+    if first in FOLDERS:
+        return f"{first!r} is not there when a submission is graded; write here what you need of it"
+    given = {Path(each).stem for each in (*home.assignment.support, home.assignment.submission)}
+    runs_with_students = path in (home.solution / home.assignment.submission, home.drivers)
+    if (
+        runs_with_students
+        and first not in given
+        and any((folder / f"{first}.py").is_file() for folder in (home.folder, home.root))
+    ):
+        return f'students do not have {first}.py; add it in assignment.toml: support = ["{first}.py"]'
     if first == "grader":
         parent = "grader"
         for part in rest:

@@ -50,9 +50,18 @@ def load_recipes(home: AssignmentFiles) -> list[CaseRecipe]:
     recipes = [value for value in vars(module).values() if isinstance(value, CaseRecipe)]
     ids = {question.id for question in home.assignment.questions}
     there_are = ", ".join(sorted(ids))
-    lost = [recipe for recipe in recipes if recipe.question not in ids]
-    if faults := [f"case {each.name}: there is no question {each.question!r}; there are: {there_are}" for each in lost]:
-        raise RecipeError(*faults)
+    lost: dict[str, list[str]] = {}
+    for recipe in recipes:
+        if recipe.question not in ids:
+            lost.setdefault(recipe.question, []).append(recipe.name)
+    if lost:
+        raise RecipeError(
+            *(
+                f"case {first}: there is no question {question!r}; there are: {there_are}"
+                + (f" ({len(more)} more cases name it)" if more else "")
+                for question, (first, *more) in lost.items()
+            )
+        )
     return recipes
 
 

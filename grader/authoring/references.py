@@ -101,7 +101,10 @@ def _list_wrong_inputs(home: AssignmentFiles, inputs: Mapping[str, tuple[str, Ma
                 yield Slip(cases, lines.get(name, 0), f"{what}; {suggest(key, taken)}")
         for key in required:
             if key not in given:
-                yield Slip(cases, lines.get(name, 0), f"case {name} does not give {key!r}, which its driver {driver} needs")
+                instead = [other for other in given if other not in taken]  # swallowed by **
+                more = f"; {suggest(key, instead)}" if instead else ""
+                what = f"case {name} does not give {key!r}, which its driver {driver} needs{more}"
+                yield Slip(cases, lines.get(name, 0), what)
 
 
 def _parse(path: Path) -> ast.Module | None:

@@ -46,6 +46,9 @@ class Slip(NamedTuple):
 def list_setting_slips(path: Path) -> Iterator[Slip]:
     """Yield the slips in assignment.toml: also numbers and truth values in quotes, which other readers of the file accept."""
     text = path.read_text(encoding="utf-8", errors="replace")
+    if text.startswith("\ufeff"):
+        yield Slip(path, 1, "it begins with a byte order mark (BOM); save it as UTF-8 without one")
+        return
     lines = text.splitlines()
     try:
         content = tomllib.loads(text)
@@ -105,6 +108,7 @@ def _explain(fault: ErrorDetails) -> str:
         return f"expected {{ visible = 3, hidden = 2 }}, with your numbers; found {fault['input']!r}"
     said = explain_fault(Assignment, fault).replace("expected a valid boolean", "expected true or false")
     said = re.sub(r"expected a valid (number|integer)", r"expected a \1", said).replace("a integer", "an integer")
+    said = said.replace("expected a valid string", "expected a text in quotes")
     if isinstance(fault["input"], str) and fault["type"] in ("float_type", "int_type", "bool_type"):
         said = said.replace(", found ", ", found the text ")
     return said

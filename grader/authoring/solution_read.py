@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from grader.assignment import AssignmentFiles
 from grader.authoring.slips import Slip, find_question_line
@@ -37,6 +37,19 @@ def list_solution_slips(home: AssignmentFiles) -> Iterator[Slip]:
             what = f"{node.name} has no line # BEGIN SOLUTION {question.id}: the stub would hold its solution"
             yield Slip(path, node.lineno, what, stops=question.id not in blanks.values() and not question.together)
     yield from _list_foreign(home, blanks, definitions)
+    yield from (Slip(path, line, what) for line, what in _list_cut_docstrings(blanks, definitions.values()))
+
+
+def _list_cut_docstrings(
+    blanks: dict[int, str], definitions: Iterable[ast.FunctionDef | ast.ClassDef]
+) -> Iterator[tuple[int, str]]:
+    """Yield the marks above the docstring of a function or class, which the stub would lack."""
+    nodes = [each for definition in definitions for each in ast.walk(definition)]
+    for node in nodes:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
+            for line in blanks:
+                if node.lineno < line < node.body[0].lineno:
+                    yield line, f"the mark is above the docstring of {node.name}, so students would not read it; move it below"
 
 
 def _list_foreign(

@@ -6,6 +6,7 @@ Their files are parsed here, never run. Their code runs in the sandbox, like any
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 import difflib
 import re
@@ -211,7 +212,7 @@ class _Entry:
         replaced = replaces or function
         original = _find_definition(self.id, solution, replaced)
         if self.definition is None:
-            new = _edited(_text(solution, original), edits, self.id)
+            new = _edited(_text(solution, original), edits, self.id, solution)
         else:
             _require_same_parameters(self.id, self.definition, original)
             text = carried.text_of(self.definition)
@@ -371,11 +372,17 @@ def _is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
-def _edited(text: str, edits: dict[str, str] | None, identifier: str) -> str:
+def _edited(text: str, edits: dict[str, str] | None, identifier: str, solution: str) -> str:
+    """Return the text of a function of the solution with these edits."""
     if not edits:
         raise CatalogueError(f"{identifier}: altered needs edits: a dictionary from old to new text")
+    unchanged = text
+    if all(old in _read_docstring(text) for old in edits):
+        raise CatalogueError(f"{identifier}: its edits change only the docstring; let them change a line of code")
     for old, new in edits.items():
         if text.count(old) != 1:
+            if unchanged.count(old) == 1:
+                raise CatalogueError(f"{identifier}: another edit has already changed {old!r}; make one edit of both")
             raise CatalogueError(f"{identifier}: {_explain_count(text, old)}")
         line = text[: text.index(old)].rpartition("\n")[2]
         indent = " " * (len(line) - len(line.lstrip()))
@@ -385,7 +392,33 @@ def _edited(text: str, edits: dict[str, str] | None, identifier: str) -> str:
     except SyntaxError as error:  # every check would fail, whatever it is for
         line = (error.text or "").strip()
         raise CatalogueError(f"{identifier}: with its edits, the function is not valid Python: {error.msg}: {line}") from error
+    if unknown := _find_unknown_name(text, solution):  # which would fail every check, too
+        close = difflib.get_close_matches(unknown, set(re.findall(r"\w+", solution)), 1, cutoff=0.75)
+        advice = f"did you mean {close[0]!r}?" if close else "use names of the solution"
+        raise CatalogueError(f"{identifier}: its edits use the name {unknown!r}, which is not defined; {advice}")
     return text
+
+
+@lru_cache(maxsize=64)
+def _read_docstring(function: str) -> str:
+    """Return the docstring of the function in a text, as it is written there."""
+    node = ast.parse(function).body[0]
+    return ast.get_docstring(node, clean=False) or "" if isinstance(node, Definition) else ""
+
+
+def _find_unknown_name(function: str, solution: str) -> str:
+    """Return a name that an edited function reads and neither sets nor has from the solution or Python; "" if there is none."""
+    nodes = list(ast.walk(ast.parse(function)))
+    known = {*vars(builtins), *re.findall(r"\w+", solution)}
+    for node in nodes:
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                known.add(name)
+            case ast.alias(name=name, asname=other):
+                known.add(other or name.partition(".")[0])
+            case _ if isinstance(own := getattr(node, "name", None), str):  # of a function, class, exception or pattern
+                known.add(own)
+    return next((node.id for node in nodes if isinstance(node, ast.Name) and node.id not in known), "")
 
 
 def _explain_count(text: str, old: str) -> str:

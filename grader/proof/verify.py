@@ -22,7 +22,7 @@ from grader.proof.boundary import Finding, find_leaks, prove_confinement
 from grader.proof.catalogue import REWRITE, CatalogueError, Variant, is_draft, load_catalogue
 from grader.proof.collateral import MistakeCost, judge_costs, judge_visibility, measure_cost, read_exceptions
 from grader.proof.ideas import judge_ideas, read_ideas
-from grader.proof.loss import locate_entry
+from grader.proof.loss import find_check, locate_entry
 from grader.proof.matrix import KillMatrix
 from grader.proof.mutants import Mutant, Survivor, make_mutants, read_survivors
 from grader.proof.pairs import measure_hints
@@ -305,8 +305,10 @@ class Proof:
         matrix = self.matrix()
         yield from ((line, None) for line in matrix.lines())
         for check in matrix.vacuous():
-            only = " but by an exception, which any check would show" if matrix.caught_by[check.id] else ""
-            yield f"{check.id} is vacuous: no mistake fails it{only}", True
+            only = " except by an exception, which any check would show" if matrix.caught_by[check.id] else ""
+            advice = "add the mistake that it is for, or delete it"
+            name = check.id.partition("/")[2]
+            yield f"{find_check(self.home, check.id)}: {name} is vacuous: no mistake fails it{only}; {advice}", True
         yield from ((line, None) for line in ["", *matrix.remarks()])
         caught = sum(bool(verdict.failed) for _, _, verdict in self.tried.values())
         yield f"{caught} of {len(self.wrong)} mistakes are caught", None if caught < len(self.wrong) else False

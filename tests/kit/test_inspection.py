@@ -398,11 +398,41 @@ ONE_LINE = {
         "from torch import nn\n\nLAYER = nn.Lineear\n\n\ndef total(",
         f"{SOLUTION}:6: torch.nn has no 'Lineear'; did you mean 'Linear'?",
     ),
-    "an attribute in the text of an edit": (
+    "an attribute in a mistake": (
+        MISTAKES,
+        "math.prod(values)",
+        "math.prd(values)",
+        f"{MISTAKES}:24: math has no 'prd'; did you mean 'prod'?",
+    ),
+    "a name in the text of an edit": (
         MISTAKES,
         '" * scale": ""',
-        '" * scale": " * math.sqr(scale)"',
-        f"{MISTAKES}:33: math has no 'sqr'; did you mean 'sqrt'?",
+        '" * scale": " * scael"',
+        f"{MISTAKES}:33: scale_ignored: its edits use the name 'scael', which is not defined; did you mean 'scale'?",
+    ),
+    "an assertion of a tuple": (
+        VISIBLE,
+        'student.expect("spread_of_three")',
+        'assert (student.call("spread"), "is there")',
+        f"{VISIBLE}:19: this assertion is always true, because it tests a tuple; remove its parentheses",
+    ),
+    "a text for a view": (
+        VISIBLE,
+        'expect("spread_of_three")',
+        'expect("spread_of_three", "spread")',
+        f"{VISIBLE}:19: the view is a text; write only('spread') to compare this fact alone",
+    ),
+    "an import of the solutions": (
+        HIDDEN,
+        "from views import",
+        "from solutions.toy.cases import three\nfrom views import",
+        f"{HIDDEN}:2: 'solutions' is not there when a submission is graded; write here what you need of it",
+    ),
+    "a mark above the docstring": (
+        SOLUTION,
+        '    """Return the largest value minus the smallest, times `scale`."""\n    # BEGIN SOLUTION spread\n',
+        '    # BEGIN SOLUTION spread\n    """Return the largest value minus the smallest, times `scale`."""\n',
+        f"{SOLUTION}:15: the mark is above the docstring of spread, so students would not read it; move it below",
     ),
     "a name in the solution": (
         SOLUTION,
