@@ -53,7 +53,7 @@ def returns_table(rng):
 @case("returns", question="get_returns")
 def returns_of_long_episodes(rng):
     """Twelve hundred rows: four of CartPole's longest episodes have two thousand, and Python calls no function so deep."""
-    return dict(rewards=np.round(normal(rng, 1200), 2), terminateds=ends(1200, 499, 999), discount_factor=0.9)
+    return dict(rewards=np.round(normal(rng, 1200), 2), terminateds=ends(1200, 499, 999, 1199), discount_factor=0.9)
 
 
 @case("returns", question="get_returns", nudges={"rewards": 1})
