@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 from collections.abc import Iterator
@@ -467,9 +468,15 @@ class Proof:
 def _stale(grader: Grader) -> list[Path]:
     home = grader.home
     stale = build(home.root, home.assignment.name, BuildOptions(check=True, mistakes=False), harness=grader.harness)
-    if (home.solution / "mistakes.py").is_file():  # without its evidence, every check of every mistake would be a fault
-        stale += [path for path in home.mistakes.values() if not path.is_file()]
-    return stale
+    missing = [path for path in home.mistakes.values() if not path.is_file()]
+    # Without the evidence, every check of every mistake would be a fault.
+    return stale + missing if missing and _has_mistakes(home) else stale
+
+
+def _has_mistakes(home: AssignmentFiles) -> bool:
+    with contextlib.suppress(CatalogueError):  # which is reported where the catalogue is read
+        return bool(load_catalogue(home, "mistakes"))
+    return False
 
 
 def _generated(home: AssignmentFiles, stale: list[Path]) -> Iterator[Finding]:
