@@ -1272,7 +1272,8 @@ def updating(
 ) -> dict:
     """Call `update` once for each list of lengths, on episodes as long; the losses only note what they are given."""
     count = sum(map(sum, lengths))
-    agent = new_agent(submitted, 3, 2, epochs=epochs, batch_size=batch_size)
+    # More episodes may have finished at once than an update waits for.
+    agent = new_agent(submitted, 3, 2, epochs=epochs, batch_size=batch_size, episodes_per_update=2)
     agent.rng = np.random.default_rng(1)
     agent.actor, agent.critic = ActorTable(np.ones((count, 2)), np.zeros(2)), CriticTable(np.ones(count))
     tables = {"actor": agent.actor.mu, "critic": agent.critic.value}
