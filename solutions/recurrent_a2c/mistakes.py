@@ -1347,13 +1347,6 @@ entropy_summed_over_games = altered(
     hint="Do you take a sum or a mean over the games, so that the entropy is at most log 14?",
 )
 
-entropy_over_living_ticks = altered(
-    "train_on_rollout.entropy",
-    {"-(probas * logprobas).sum(dim=-1).mean()": "-((probas * logprobas).sum(-1) * is_not_done).sum() / is_not_done.sum()"},
-    hint="If some ticks are dead, by how many do you divide the sum of the entropies: by all B·T, or only by those played?",
-    source="student code",
-)
-
 entropy_divided_by_columns_twice = altered(
     "train_on_rollout.entropy",
     {"(probas * logprobas).sum(dim=-1).mean()": "(probas * logprobas).sum(dim=-1).mean() / rollout_length"},
