@@ -14,7 +14,7 @@ from grader.sandbox.arguments import HOLDS, IS, TIMES
 
 MOST_LINES, MAX_NAME = 12, 80
 MAX_LINE = 600  # characters of what a function received
-INPUTS_OF_CASE = "The grader made these arguments from:"
+INPUTS_OF_CASE = "The grader prepared this call with:"
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,7 @@ def test_arguments_are_separated_from_the_case(shown) -> None:
     states = np.arange(6.0).reshape(2, 3)
     received = ReceivedCall("Actor.forward", {"state": states}, times=3)
     text = shown({"a": 1}, {"a": 2}, {"states": states.copy(), "sizes": [3, 2]}, received=received)
-    said, _, case = text.partition("The grader made these arguments from:\n")
+    said, _, case = text.partition("The grader prepared this call with:\n")
     often = "Actor.forward was called 3 times (case some_case)."
     assert f"{often} What is wrong may come from an earlier call. The last call received:" in said
     assert "state" in said
@@ -181,7 +181,7 @@ def test_arguments_are_separated_from_the_case(shown) -> None:
     assert "states" not in text
     nothing = shown({"a": 1}, {"a": 2}, {"size": 2}, received=ReceivedCall("OUNoise.sample", {}))
     assert (
-        "OUNoise.sample was called without arguments (case some_case).\n\nThe grader made these arguments from:\n  size = 2"
+        "OUNoise.sample was called without arguments (case some_case).\n\nThe grader prepared this call with:\n  size = 2"
         in nothing
     )
 

@@ -31,7 +31,7 @@ def test_values_and_not_what_a_case_is_made_of(replaced, graded) -> None:
     (first, *others) = messages(report, "get_advantages")
     assert "get_advantages received (case advantages_hand_table):" in first
     assert "\n  value_net = a SimpleReLuNetwork\n  observations = [[0, 5], [1, 5], [2, 5], [3, 5]]\n  returns = [[2]" in first
-    assert "\nThe grader made these arguments from:\n  weights =" in first
+    assert "\nThe grader prepared this call with:\n  weights =" in first
     assert others
     assert not any(" received " in message for message in others)  # once is enough
 
@@ -216,6 +216,6 @@ def test_arguments_beyond_the_dozen_are_counted(home: AssignmentFiles) -> None:
     assert lines[12:] == [
         "  buffer['11'] = 11",
         "  ... and 3 more arguments",
-        "The grader made these arguments from:",
+        "The grader prepared this call with:",
         "  weights = [1]",
     ]
