@@ -502,7 +502,7 @@ policy_loss_as_a_maximum = altered(
         "return -torch.min(ratio * advantages, clipped_ratio * advantages).mean()": ""
         "return torch.mean(torch.max(-advantages * ratio, -advantages * clipped_ratio))",
         'torch.exp(log_probs - torch.as_tensor(trajectory["log_probs"]))': ""
-        'torch.exp(log_probs) / torch.exp(torch.as_tensor(trajectory["log_probs"]))',
+        '(log_probs - torch.as_tensor(trajectory["log_probs"])).exp()',
     },
 )
 
