@@ -209,7 +209,7 @@ class _Pair:
         """
         there, expected, got = self._list(seen.there), seen.expected, seen.got
         if missing := self._list(seen.missing):
-            return self._ask_missing(missing, there)
+            return self._ask_missing(missing, there, alone=not self._list(seen.extra))
         if extra := self._list(seen.extra):
             return self._ask_extra(extra, self._list(seen.none), there)
         if is_open or not there or any(seen.aside[row] > PARALLEL * abs(got[target, row]) for target, row in there):
@@ -240,11 +240,11 @@ class _Pair:
             found += [lag] if len(same) > 1 and chosen.issuperset(same) else []
         return found
 
-    def _ask_missing(self, missing: Sequence[tuple[int, int]], there: Sequence[tuple[int, int]]) -> str:
+    def _ask_missing(self, missing: Sequence[tuple[int, int]], there: Sequence[tuple[int, int]], alone: bool) -> str:
         if len(missing) == len(there):
             return f"Why does nothing change in {self.target} after a small change of {self.source}?"
         lags, kept = self._whole_lags(missing, there), {*there} - {*missing}
-        if len(lags) > 1 and kept and {self._lag(pair) for pair in kept} == {0}:
+        if alone and len(lags) > 1 and kept and {self._lag(pair) for pair in kept} == {0}:
             others = "later" if min(lags) > 0 else "earlier" if max(lags) < 0 else "other"
             return (
                 f"Why does {self._at_t()} depend on {self._at_lag(0)} alone, although it should depend on {others} rows, too?"

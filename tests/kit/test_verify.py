@@ -221,7 +221,7 @@ def test_stale_answers_are_told(toy: Path, edit) -> None:
 
 
 VACUOUS_FAULT = (
-    "tests/visible/test_toy.py:27: test_it_can_be_called is vacuous: no mistake fails it{}; add the mistake that it is for, "
+    "tests/visible/test_toy.py:29: test_it_can_be_called is vacuous: no mistake fails it{}; add the mistake that it is for, "
     "or delete it"
 )
 
