@@ -148,8 +148,10 @@ def read_calls(path: Path) -> ReadCalls:
     return ReadCalls(cases, texts, computed or any(isinstance(node, ast.JoinedStr) for node in nodes))
 
 
-def list_slips_of_calls(path: Path) -> Iterator[Slip]:
-    """Yield assertions that are always true, and texts in the place of a view."""
+def list_slips(path: Path) -> Iterator[Slip]:
+    """Yield functions with @points that pytest does not run, assertions that are always true, and texts for views."""
+    for name, line in list_uncollected(path):
+        yield Slip(path, line, f"{name} has @points, but its name does not begin with test: pytest does not run it")
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         match node:
             case ast.Assert(test=ast.Tuple(elts=[_, *_])):

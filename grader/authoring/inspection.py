@@ -13,14 +13,7 @@ from pathlib import Path
 from grader import answers
 from grader.answers import Case, CaseRecipe
 from grader.assignment import SUITES, AssignmentFiles, UsageError
-from grader.authoring.checks_read import (
-    ReadCheck,
-    list_checks,
-    list_draft_titles,
-    list_slips_of_calls,
-    list_uncollected,
-    read_calls,
-)
+from grader.authoring.checks_read import ReadCheck, list_checks, list_draft_titles, list_slips, list_uncollected, read_calls
 from grader.authoring.facts_read import list_unknown_facts
 from grader.authoring.names import list_unknown_names
 from grader.authoring.recipes import (
@@ -174,9 +167,7 @@ def _inspect_checks(
         yield from (
             Slip(path, line, f"a second check is called {name}; only the last one runs") for name, line in _doubles(path)
         )
-        yield from list_slips_of_calls(path)
-        for name, line in list_uncollected(path):
-            yield Slip(path, line, f"{name} has @points, but its name does not begin with test: pytest does not run it")
+        yield from list_slips(path)
         for check in checks[suite]:
             yield from _inspect_check(path, check, ids)
         own = [name for name, recipe in recipes.items() if recipe.suite == suite]

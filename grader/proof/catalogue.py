@@ -388,12 +388,14 @@ def _edited(text: str, edits: dict[str, str] | None, identifier: str, solution: 
         indent = " " * (len(line) - len(line.lstrip()))
         text = text.replace(old, re.sub(r"\n(?=.)", f"\n{indent}", new))
     try:
-        ast.parse(text)
+        tree = ast.parse(text)
     except SyntaxError as error:  # every check would fail, whatever it is for
         line = (error.text or "").strip()
         raise CatalogueError(f"{identifier}: with its edits, the function is not valid Python: {error.msg}: {line}") from error
-    if unknown := _find_unknown_name(text, solution):  # which would fail every check, too
-        close = difflib.get_close_matches(unknown, set(re.findall(r"\w+", solution)), 1, cutoff=0.75)
+    # Most edits have no word that the solution has not; a name that is defined nowhere would fail every check, too.
+    new_words = set(re.findall(r"\w+", text)) - _list_words(solution)
+    if new_words and (unknown := _find_unknown_name(tree, new_words)):
+        close = difflib.get_close_matches(unknown, _list_words(solution), 1, cutoff=0.75)
         advice = f"did you mean {close[0]!r}?" if close else "use names of the solution"
         raise CatalogueError(f"{identifier}: its edits use the name {unknown!r}, which is not defined; {advice}")
     return text
@@ -406,10 +408,16 @@ def _read_docstring(function: str) -> str:
     return ast.get_docstring(node, clean=False) or "" if isinstance(node, Definition) else ""
 
 
-def _find_unknown_name(function: str, solution: str) -> str:
-    """Return a name that an edited function reads and neither sets nor has from the solution or Python; "" if there is none."""
-    nodes = list(ast.walk(ast.parse(function)))
-    known = {*vars(builtins), *re.findall(r"\w+", solution)}
+@lru_cache(maxsize=4)
+def _list_words(solution: str) -> frozenset[str]:
+    """Return all words of a solution and the names that Python defines."""
+    return frozenset((*vars(builtins), *re.findall(r"\w+", solution)))
+
+
+def _find_unknown_name(function: ast.Module, new_words: set[str]) -> str:
+    """Return one of these words that an edited function reads as a name and does not set; "" if there is none."""
+    nodes = list(ast.walk(function))
+    known: set[str] = set()
     for node in nodes:
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
@@ -418,7 +426,7 @@ def _find_unknown_name(function: str, solution: str) -> str:
                 known.add(other or name.partition(".")[0])
             case _ if isinstance(own := getattr(node, "name", None), str):  # of a function, class, exception or pattern
                 known.add(own)
-    return next((node.id for node in nodes if isinstance(node, ast.Name) and node.id not in known), "")
+    return next((node.id for node in nodes if isinstance(node, ast.Name) and node.id in new_words - known), "")
 
 
 def _explain_count(text: str, old: str) -> str:

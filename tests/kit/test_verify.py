@@ -220,17 +220,15 @@ def test_stale_answers_are_told(toy: Path, edit) -> None:
     ]
 
 
-VACUOUS_FAULT = (
-    "tests/visible/test_toy.py:29: test_it_can_be_called is vacuous: no mistake fails it{}; add the mistake that it is for, "
-    "or delete it"
-)
+VACUOUS_FAULT = "tests/{} is vacuous: no mistake fails it{}; add the mistake that it is for, or delete it"
+VACUOUS_CHECK = "visible/test_toy.py:29: test_it_can_be_called"
 
 
 def test_a_vacuous_check_is_told(toy: Path) -> None:
     """A check that only calls the function passes for every wrong answer that does not crash."""
     with open(toy / "tests" / "visible" / "test_toy.py", "a") as file:
         file.write(VACUOUS)
-    assert VACUOUS_FAULT.format("") in faults(toy, quick=True)
+    assert VACUOUS_FAULT.format(VACUOUS_CHECK, "") in faults(toy, quick=True)
 
 
 def test_a_check_that_only_exceptions_fail_is_told_so(toy: Path, edit) -> None:
@@ -238,7 +236,7 @@ def test_a_check_that_only_exceptions_fail_is_told_so(toy: Path, edit) -> None:
     with open(toy / "tests" / "visible" / "test_toy.py", "a") as file:
         file.write(VACUOUS)
     edit("solutions/toy/mistakes.py", "return 1.0 + sum(values)", 'raise ValueError("none")')
-    assert VACUOUS_FAULT.format(" except by an exception, which any check would show") in faults(toy, quick=True)
+    assert VACUOUS_FAULT.format(VACUOUS_CHECK, " except by an exception, which any check would show") in faults(toy, quick=True)
 
 
 def test_a_vacuous_check_of_the_whole_agent_is_told(toy: Path, edit) -> None:
@@ -255,7 +253,7 @@ def test_a_check_that_a_mistake_passes_is_told(toy: Path, edit) -> None:
     line = f"solutions/toy/mistakes.py:18: the mistake nothing_of_nothing passes every check of total; {uncaught}"
     assert [each for each in found if "nothing_of_nothing" in each and "is stale" not in each] == [line]
     assert "tests/hidden/mistakes/toy.json is stale: nothing_of_nothing passes hidden/test_nothing_to_add now" in found
-    assert any("test_nothing_to_add is vacuous: no mistake fails it; add the mistake" in line for line in found)
+    assert VACUOUS_FAULT.format("hidden/test_toy.py:6: test_nothing_to_add", "") in found
 
 
 def test_a_check_that_the_solution_or_an_alternative_fails_is_told(toy: Path, edit) -> None:
