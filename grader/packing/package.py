@@ -69,8 +69,10 @@ import sys
 
 results = os.path.join(os.environ.get("{variable}", "{root}"), "results")
 os.makedirs(results, exist_ok=True)
-with open(os.path.join(results, "results.json"), "w", encoding="utf-8") as file:
+path = os.path.join(results, "results.json")
+with open(path + ".new", "w", encoding="utf-8") as file:
     file.write({refusal!r})
+os.replace(path + ".new", path)  # the platform may stop this at any moment, and must not find an empty file
 
 from grader.console import run_guarded
 from grader.platforms.{platform}.entry import main
