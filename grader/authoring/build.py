@@ -22,9 +22,9 @@ from grader.authoring.solving import solve_cases
 from grader.authoring.stub import make_stub
 from grader.judge.compare import difference
 from grader.judge.harness import Harness
+from grader.proof.cached_pool import CachedPool
 from grader.proof.catalogue import load_catalogue
 from grader.proof.pairs import record_pairs
-from grader.proof.pool import TrialPool
 from grader.proof.trials import record_mistakes
 from grader.report.model import write_atomically
 from grader.sandbox.definitions import hash_functions
@@ -171,7 +171,7 @@ def _from_trials(
     stale += write_overview(home.root, check)
     if options.mistakes:
         catalogue = load_catalogue(home, "mistakes")
-        with TrialPool(harness, min(options.workers, 1 + len(catalogue) // WORTH_A_WORKER), "mistakes") as pool:
+        with CachedPool(harness, min(options.workers, 1 + len(catalogue) // WORTH_A_WORKER), "mistakes") as pool:
             text = (home.solution / home.assignment.submission).read_text(encoding="utf-8")
             recorded = record_mistakes(pool, text, catalogue)
             recorded["visible"], counts = record_pairs(pool, text, catalogue, recorded["visible"])
