@@ -275,8 +275,9 @@ def _read_catalogue(home: AssignmentFiles, blind: bool) -> tuple[list[Variant], 
         try:
             read(home)
         except UsageError as error:
-            name, _, why = str(error).partition(": ")
-            slips.append(Slip(Path(name), 0, " ".join(why.split())))
+            where, _, why = str(error).partition(": ")
+            name, _, line = where.rpartition(":") if where.rpartition(":")[2].isdigit() else (where, "", "0")
+            slips.append(Slip(Path(name), int(line), " ".join(why.split())))
     return mistakes, slips
 
 

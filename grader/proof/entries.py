@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TypeVar
@@ -28,18 +29,43 @@ def read_entries(path: Path, key: str, model: type[Entry]) -> list[Entry]:
     if not path.is_file():
         return []
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        content = tomllib.loads(text)
         if unknown := [name for name in content if name != key]:
-            raise UsageError(f"{path}: there is no key {unknown[0]!r}; each entry begins with [[{key}]]")
-        if isinstance(content.get(key), dict):
-            raise UsageError(f"{path}: expected a list; write [[{key}]] in double brackets")
-        return [_read_entry(model, entry, f"{path}: entry {number}") for number, entry in enumerate(content.get(key, []), 1)]
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, TypeError) as error:
+            where = _find_place(path, text, rf"\[*\s*{re.escape(unknown[0])}\b")
+            raise UsageError(f"{where}: there is no key {unknown[0]!r}; each entry begins with [[{key}]]")
+        if not isinstance(content.get(key, []), list):
+            where = _find_place(path, text, rf"\[?\s*{key}\b")
+            raise UsageError(f"{where}: expected a list; write [[{key}]] in double brackets")
+        return [_read_entry(model, entry, path, key, number) for number, entry in enumerate(content.get(key, []), 1)]
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path}: {error}") from error
 
 
-def _read_entry(model: type[Entry], content: object, where: str) -> Entry:
+def _read_entry(model: type[Entry], content: object, path: Path, key: str, number: int) -> Entry:
     try:
-        return model.model_validate(content)
+        return model.model_validate(content, strict=True)
     except ValidationError as error:
-        raise UsageError(f"{where}: {describe_faults(model, error.errors())}") from error
+        text, faults = path.read_text(encoding="utf-8"), error.errors()
+        field = str(faults[0]["loc"][0]) if faults[0]["loc"] else ""
+        header = rf"\[\[\s*{key}\s*\]\]"
+        where = _find_place(path, text, rf"{re.escape(field)}\s*=", header, number) if field else str(path)
+        raise UsageError(f"{where}: entry {number}: {describe_faults(model, faults)}") from error
+
+
+def _find_place(path: Path, text: str, key: str, header: str = "", number: int = 0) -> str:
+    """Return a file with the line where a key stands; without the key, that of its table; without either, the file.
+
+    Args:
+        key: A pattern that begins the key's line.
+        header: A pattern that begins the table's line, if only one table is searched.
+        number: Which of the tables with this header, from 1.
+    """
+    tables = place = 0
+    for line, content in enumerate(map(str.strip, text.splitlines()), 1):
+        if header and re.match(header, content):
+            tables += 1
+            place = line if tables == number else place
+        elif tables == number and re.match(key, content):
+            return f"{path}:{line}"
+    return f"{path}:{place}" if place else str(path)

@@ -78,7 +78,10 @@ def read_ideas(home: AssignmentFiles) -> list[CheckIdea]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path}: {error}") from error
     except ValidationError as error:
-        raise UsageError(f"{path}: {describe_faults(_Catches, error.errors())}") from error
+        suite, check = [*map(str, error.errors()[0]["loc"]), "", ""][:2]
+        line = _find_line(text, suite, check)
+        where = f"{path}:{line}" if line else str(path)
+        raise UsageError(f"{where}: {describe_faults(_Catches, error.errors())}") from error
     return [
         CheckIdea(f"{suite}/{check}", names, _find_line(text, suite, check))
         for suite in SUITES

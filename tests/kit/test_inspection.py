@@ -266,19 +266,44 @@ SLIPS = {
         "solutions/toy/survivors.toml",
         None,
         "[[survivor]]\nquestio = 1\nchange = 'a'\nreason = 'r'\nquestion = 'total'\nequivalent = true\n",
-        "solutions/toy/survivors.toml:0: entry 1: questio: there is no key 'questio' here; did you mean 'question'?",
+        "solutions/toy/survivors.toml:2: entry 1: questio: there is no key 'questio' here; did you mean 'question'?",
     ),
     "survivors below another key": (
         "solutions/toy/survivors.toml",
         None,
         "[[survivors]]\nquestion = 'total'\n",
-        "solutions/toy/survivors.toml:0: there is no key 'survivors'; each entry begins with [[survivor]]",
+        "solutions/toy/survivors.toml:1: there is no key 'survivors'; each entry begins with [[survivor]]",
     ),
     "a survivor in single brackets": (
         "solutions/toy/survivors.toml",
         None,
         "[survivor]\nquestion = 'total'\n",
-        "solutions/toy/survivors.toml:0: expected a list; write [[survivor]] in double brackets",
+        "solutions/toy/survivors.toml:1: expected a list; write [[survivor]] in double brackets",
+    ),
+    "a wrong type in the second of two survivors": (
+        "solutions/toy/survivors.toml",
+        None,
+        "[[survivor]]\nquestion = 'total'\nchange = 'a'\nreason = 'r'\nequivalent = true\n\n"
+        "[[survivor]]\nquestion = 'total'\nchange = 'b'\nreason = 'r'\nequivalent = 'no'\n",
+        "solutions/toy/survivors.toml:11: entry 2: equivalent: expected a valid boolean, found 'no'",
+    ),
+    "a value missing in an exception": (
+        "solutions/toy/collateral.toml",
+        None,
+        "\n[[collateral]]\nmistake = 'product'\n",
+        "solutions/toy/collateral.toml:2: entry 1: reason: expected a value, found none; add a line `reason = ...`",
+    ),
+    "survivors that are a number": (
+        "solutions/toy/survivors.toml",
+        None,
+        "survivor = 3\n",
+        "solutions/toy/survivors.toml:1: expected a list; write [[survivor]] in double brackets",
+    ),
+    "a text for the mistakes of a check": (
+        "solutions/toy/catches.toml",
+        None,
+        "[visible]\ntest_three = 'product'\n",
+        "solutions/toy/catches.toml:2: visible.test_three: expected",
     ),
     "a suite misspelled": (
         "solutions/toy/catches.toml",
@@ -290,7 +315,7 @@ SLIPS = {
         "solutions/toy/collateral.toml",
         None,
         "[[collaterals]]\nmistake = 'product'\n",
-        "solutions/toy/collateral.toml:0: there is no key 'collaterals'; each entry begins with [[collateral]]",
+        "solutions/toy/collateral.toml:1: there is no key 'collaterals'; each entry begins with [[collateral]]",
     ),
     "a stub behind its solution": (
         "assignments/toy/submitted.py",
