@@ -89,7 +89,7 @@ def describe_call(case: Case, question: Question, received: ReceivedCall | None)
         did = f"was called without arguments (case {case.name})."
     elif received.times > 1:
         often = f"was called {received.times:,} times (case {case.name})."
-        did = f"{often} What is wrong may come from an earlier call. The last call received:"
+        did = f"{often} The mistake may be in an earlier call. The last call received:"
     else:
         did = f"received (case {case.name}):"
     rest = [line for name, line in zip(case.inputs, inputs, strict=True) if not received.whole and not received.shows(name)]

@@ -111,20 +111,25 @@ def explain_question(report: Report, question: QuestionResult) -> list[str]:
         return describe_unfinished(report, [question])
     lines, given = _failure(failed[0]), {*failed[0].hint.splitlines()}
     for check in failed[1:]:
-        same = " (for the same reason)" if _find_reason(check) == _find_reason(failed[0]) else ""
-        lines.append(f"  {_headline(check)}{same}")
-        if {*check.hint.splitlines()} - given:
+        same = _find_reason(check) == _find_reason(failed[0])
+        lines.append(f"  {_headline(check)}{' (for the same reason)' if same else ''}")
+        explained = same and check.cause is Cause.EXCEPTION  # a known mistake may raise the same for another reason
+        if not explained and {*check.hint.splitlines()} - given:
             lines.append(textwrap.indent(check.advice(), "      "))
             given |= {*check.hint.splitlines()}
     return lines
 
 
 def _find_reason(check: CheckResult) -> str:
-    """Return the message of a failed check; of an exception, its first line without numbers, and where it was raised."""
-    if check.cause is not Cause.EXCEPTION:
+    """Return the message of a failed check; of an exception, its first line without numbers, and where it was raised.
+
+    Of a call that was stopped at the time limit, it is the first line without seconds: a loop may be anywhere at that moment.
+    """
+    if check.cause not in (Cause.EXCEPTION, Cause.TIMEOUT):
         return check.message
     first, *lines = check.message.splitlines()
-    return "\n".join([re.sub(r"\d+", "#", first), *itertools.takewhile(lambda line: line.startswith("  "), lines)])
+    trace = itertools.takewhile(lambda line: line.startswith("  "), lines if check.cause is Cause.EXCEPTION else [])
+    return "\n".join([re.sub(r"\d[\d.,]*( seconds?)?", "#", first), *trace])
 
 
 def list_checks_to_explain(report: Report, question: QuestionResult) -> list[CheckResult]:

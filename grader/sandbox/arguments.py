@@ -18,6 +18,7 @@ MOST_NUMBERS = 1 << 14  # of an array
 MOST_TEXT = 200
 DEEPEST = 2
 IS, HOLDS = "<is>", "<holds>"  # the keys of what replaces a value that is not plain data; no parameter has such a name
+DRIVERS = "drivers"  # the module that calls the submission
 TIMES = "<times>"  # beside the arguments: how often the function was called; left out for once
 
 Arguments = dict[str, Any]
@@ -100,9 +101,17 @@ def _copy(value: Any, depth: int = 0) -> Any:
     numpy = sys.modules.get("numpy")
     if numpy and isinstance(value, numpy.generic) and kind.__module__ == "numpy":
         return value
-    return {IS: describe_value(value) or f"{'an' if kind.__name__[:1] in 'AEIOUaeiou' else 'a'} {kind.__name__}"} | _copy_parts(
-        value
-    )
+    return {IS: describe_value(value) or _describe_object(value)} | _copy_parts(value)
+
+
+def _describe_object(value: Any) -> str:
+    """Return the type of an object in words, and whether it is the grader's: students search their own file for its name."""
+    kind = type(value).__name__
+    if type(value).__module__ == DRIVERS:
+        return f"the grader's {kind}"
+    if callable(value) and getattr(value, "__module__", None) == DRIVERS and hasattr(value, "__qualname__"):
+        return "a function of the grader"
+    return f"{'an' if kind[:1] in 'AEIOUaeiou' else 'a'} {kind}"
 
 
 def _copy_parts(value: Any) -> dict[str, Any]:

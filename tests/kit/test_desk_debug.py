@@ -313,7 +313,7 @@ def test_several_calls_are_told_from_the_one_that_is_stopped_in(toy, tmp_path: P
     assert "values = [9]" in stopped
     shown = toy("total", "def total(values):\n    return 17\n", "", shows=True).stdout
     often = "total was called 2 times (case three_values)."
-    assert f"{often} What is wrong may come from an earlier call. The last call received:" in shown
+    assert f"{often} The mistake may be in an earlier call. The last call received:" in shown
 
 
 def test_what_earlier_calls_print_is_not_shown(toy, tmp_path: Path) -> None:

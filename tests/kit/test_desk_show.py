@@ -175,7 +175,7 @@ def test_arguments_are_separated_from_the_case(shown) -> None:
     text = shown({"a": 1}, {"a": 2}, {"states": states.copy(), "sizes": [3, 2]}, received=received)
     said, _, case = text.partition("The grader prepared this call with:\n")
     often = "Actor.forward was called 3 times (case some_case)."
-    assert f"{often} What is wrong may come from an earlier call. The last call received:" in said
+    assert f"{often} The mistake may be in an earlier call. The last call received:" in said
     assert "state" in said
     assert "sizes = [3, 2]" in case
     assert "states" not in text

@@ -90,7 +90,7 @@ def test_the_last_of_several_calls_is_told_as_that(home: AssignmentFiles) -> Non
     ]
     assert told[0] == ["get_returns received (case a_case):", "  discount_factor = 0.9"]
     assert told[1] == [
-        "get_returns was called 3 times (case a_case). What is wrong may come from an earlier call. The last call received:",
+        "get_returns was called 3 times (case a_case). The mistake may be in an earlier call. The last call received:",
         "  discount_factor = 0.9",
     ]
     update = questions["one_update"]
@@ -192,6 +192,15 @@ def test_what_is_no_plain_data_is_named(tmp_path: Path) -> None:
         {IS: "a dict with 1 entry"},
         None,
     ]
+
+
+def test_what_a_driver_passes_is_said_to_be_the_graders(tmp_path: Path) -> None:
+    """Catches: `env = a Replay`, for which students search their own file, although the driver made it."""
+    source = "class Own:\n    pass\n\ndef take(*values):\n    pass\n"
+    theirs = "type('Replay', (), {'__module__': 'drivers'})()"
+    function = "[f for f in [lambda: 0] if not setattr(f, '__module__', 'drivers')][0]"
+    found = called(source, f"take(Own(), {theirs}, {function})", tmp_path)
+    assert [value[IS] for value in found["take"]["values"]] == ["an Own", "the grader's Replay", "a function of the grader"]
 
 
 def test_names_from_the_submission_are_text(replaced, graded) -> None:

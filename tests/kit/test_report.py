@@ -327,6 +327,27 @@ def test_one_reason_is_said_once() -> None:
 
 
 @RECORDED
+def test_checks_of_a_question_that_fail_for_the_same_reason_are_marked() -> None:
+    """Catches: a hint about a known mistake under an exception that is explained above, and timeouts told apart by seconds."""
+    question, checks = question_of(0, Outcome.FAILED, cause=Cause.EXCEPTION, message="IndexError: index 22\n  line 3: x[n]")
+    checks[1].message, checks[1].hint = "IndexError: index 7\n  line 3: x[n]", "Where does your loop end?"
+    text = terminal.render_plain(report_of((question, checks)))
+    assert "Check 0 b. (failed, 0 of 2 points" in text
+    assert text.count("(for the same reason)") == 1
+    assert "Where does your loop end?" not in text
+
+    checks[1].message = "IndexError: index 7\n  line 9: y[n]"
+    text = terminal.render_plain(report_of((question, checks)))
+    assert "Where does your loop end?" in text
+    assert "(for the same reason)" not in text
+
+    stopped = "stopped at the time limit of {}: is there an infinite loop? The call used {} s of CPU time.\n  line 3: while"
+    question, checks = question_of(0, Outcome.TIMEOUT, outcome=Outcome.TIMEOUT, cause=Cause.TIMEOUT)
+    checks[0].message, checks[1].message = stopped.format("5 seconds", 4.9), stopped.format("1 second", 0.9)
+    assert terminal.render_plain(report_of((question, checks))).count("(for the same reason)") == 1
+
+
+@RECORDED
 def test_hidden_checks_are_not_said_to_have_one_reason() -> None:
     """Catches: a student's report, in which all hidden checks read alike, that claims to know why they failed."""
     parts = [question_of(number, Outcome.FAILED, **(WRONG | {"suite": "hidden"})) for number in range(2)]
