@@ -59,8 +59,9 @@ def GeneralizedAdvantageEstimator(
     A_t = δ_t. If the last row is neither terminated nor truncated, its episode goes on, and the
     value of its next state counts.
 
-    With `next_state`, a missing `terminated` or `truncated` means False in every step. If all three
-    are missing, the rows are one episode that terminated in the last row.
+    `terminated` and `truncated` are given only together with `next_state`. With `next_state`, a
+    missing `terminated` or `truncated` means False in every step. If all three are missing, the
+    rows are one episode that terminated in the last row.
 
     (Schulman et al. 2016, arXiv 1506.02438, equation 16.)
     """
@@ -87,8 +88,8 @@ def test_advantages(estimator: Callable[..., np.ndarray] = GeneralizedAdvantageE
     draft, and every estimator with one of these faults:
         The last δ is missing.
         The value after the last step is wrong.
-        Ends of episodes are ignored in all rows but the last: every end, or only terminations, or
-        only truncations.
+        Ends of episodes are ignored in all rows but the last (three faults: all ends, only
+        terminations, or only truncations).
         At a termination, only one of γ V(next_state_t) and γλ A_{t+1} is dropped, not both.
         At a truncation, γ V(next_state_t) is dropped as well.
 
@@ -316,8 +317,8 @@ class PPOAgent:
     `agent.backward(0.0)`. It is not a step of the environment; it only shows the agent the final
     state of the episode. (With several environments, usually only some of the episodes end in the
     same step. In gymnasium's vector environments, an environment resets in the step after the end
-    of its episode. That step ignores the action and has the reward 0. For this environment, it is
-    the extra call.)
+    of its episode. For this environment, that step is the extra call; it ignores the action and has
+    the reward 0.)
 
     Attributes:
         gamma, lamb, episodes_per_update, epochs, batch_size, clip, entropy_coef: As given.

@@ -4,9 +4,10 @@ Fill in every place marked YOUR CODE HERE. Work from top to bottom, and run `pyt
 as you like. Keep names, arguments and return values as they are; you may add helper functions and
 imports.
 
-Terms: B is the number of parallel games, T the number of columns in a rollout, L = T - 1. A *rollout* is
-the result of `EnvPool.interact(T)`; see env_pool.py. Column t contains the observation s_t, the action
-a_t taken there, and its reward r_t. In the last column, only the observation s_L and the mask are used.
+Terms: B is the number of parallel games, T the number of columns in a rollout, and L = T - 1 the
+number of columns with an action. A *rollout* is the result of `EnvPool.interact(T)`; see
+env_pool.py. Column t contains the observation s_t, the action a_t taken there, and its reward r_t.
+In the last column, only the observation s_L and the mask are used.
 
 The mask `is_not_done`, `[B, T]`, marks the ends of games:
 

@@ -38,7 +38,7 @@ ends_of_both_kinds_left_out = altered(
 time_limit_is_no_end = altered(
     "Summaries",
     {"if terminated or truncated:": "if terminated:"},
-    hint="In which two ways can an episode end, and which of them happens with HalfCheetah?",
+    hint="In which two ways can an episode end, and which of them does your condition check?",
     source="student code",
 )
 
@@ -1592,7 +1592,7 @@ policy_own_clip_range = altered(
 policy_clamps_the_log_ratio = altered(
     "PPO.policy_loss",
     {"ratio.clamp(1 - self.cliprange, 1 + self.cliprange)": "ratio.log().clamp(-self.cliprange, self.cliprange).exp()"},
-    hint="Is exp(ε) the same as 1 + ε?",
+    hint="At which ratio does your clipping start: at 1 + cliprange, or at exp(cliprange)?",
     source="student code",
 )
 
@@ -1764,7 +1764,7 @@ value_own_clip_range = altered(
 value_of_every_pair = altered(
     "PPO.value_loss",
     {'values, targets = act["values"],': 'values, targets = act["values"].squeeze(-1),'},
-    hint="What shape does the difference of [B] and [B, 1] have?",
+    hint="What shapes do your values and the value targets have, and what shape does their difference have?",
     source="student code",
 )
 
@@ -1796,7 +1796,7 @@ value_loss_halved = altered(
 value_uphill = altered(
     "PPO.value_loss",
     {"return torch.max(": "return -torch.max("},
-    hint="If the optimizer minimizes your loss, does the error grow or shrink?",
+    hint="If the optimizer minimizes your loss, does the squared error of V grow or shrink?",
 )
 
 

@@ -29,10 +29,11 @@
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
 # >   the cell. `%grade` alone grades all questions. You can also write the definition (for a
 # >   method, its whole class) into a cell that begins with `%%grade QUESTION`, together with the
-# >   imports that it needs: the cell is run, and its definition is graded. From then on, `%grade`
-# >   grades the cell's definition. When you change the definition in `submitted.py` and save it,
-# >   `%grade` grades the file, until you run the cell again. To grade the file again, drop the
-# >   cell's definition with `del NAME`, or use `%grade QUESTION --file` for a single call.
+# >   imports that it needs: the cell is run, and its definition is graded. From then on, the newer
+# >   definition counts: when you change the definition in `submitted.py` and save it, `%grade`
+# >   grades the file; when you run the cell, it grades the cell. To return to the file without
+# >   changing it, delete the cell's definition with `del NAME`, or use `%grade QUESTION --file` for
+# >   a single call.
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
 # > - You may also define everything in a notebook and submit that notebook.
@@ -1160,9 +1161,9 @@ plt.show()
 # The settings are those of *Practical RL*: 2,048 steps, 10 epochs of 32 minibatches,
 # $\gamma = 0.99$, $\lambda = 0.95$, clip range 0.2, and Adam with a learning rate that falls from
 # $3 \cdot 10^{-4}$ to 0. With 100,000 interactions, this takes about a minute. 100,000 is a tenth
-# of the interactions that *Practical RL* uses, and the learning rate falls ten times as fast. It is
-# enough to see that the agent learns, but not enough for it to run well. Set `LONG = True` above
-# for one million interactions.
+# of the interactions that *Practical RL* uses, and the learning rate falls ten times as fast.
+# 100,000 interactions are enough to see that the agent learns, but not enough for the cheetah to
+# run well. Set `LONG = True` above for one million interactions.
 #
 # `training.train` (provided) is the loop. For each trajectory, it anneals the learning rate, passes
 # 320 minibatches from `sampler.get_next()` to `ppo.step`, and then calls `training.diagnose`. Your

@@ -90,7 +90,7 @@ observations_by_reference = altered(
 end_not_stored = altered(
     "ReplayBuffer.store",
     {"self.done_buf[self.ptr] = done": "pass"},
-    hint="How will the update know that the episode terminated here?",
+    hint="Which array of the buffer tells the update that a stored transition terminated the episode?",
     source="student code",
 )
 
@@ -260,7 +260,7 @@ always_the_latest = altered(
         "self.rng.choice(self.size, self.batch_size, replace=False, shuffle=False)": ""
         "np.arange(self.ptr - self.batch_size, self.ptr) % self.size"
     },
-    hint="How similar are successive transitions, and how many times do you learn from an old transition?",
+    hint="Can your batch contain a transition that was stored long before the latest `batch_size` transitions?",
 )
 
 newest_never_drawn = altered(
@@ -643,7 +643,7 @@ critic_deaf_to_the_action = altered(
 critic_lets_nothing_through = altered(
     "Critic",
     {"torch.cat((state, action), dim=-1)": "torch.cat((state, action.detach()), dim=-1)"},
-    hint="How does the actor find out in which direction the value increases?",
+    hint="If you call backward() on the value, does the action get a gradient?",
 )
 
 batch_and_batch_in_one = altered(
@@ -763,7 +763,7 @@ targets_are_the_networks = altered(
         "self.actor_target = Actor(obs_dim, action_dim).to(self.device)": "self.actor_target = self.actor",
         "self.critic_target = Critic(obs_dim + action_dim).to(self.device)": "self.critic_target = self.critic",
     },
-    hint="How many networks exist after `a = b`, and what happens to `a` when `b` is trained?",
+    hint="How many networks does your agent have, and which of them do the optimizers change?",
 )
 
 one_target_is_the_network = altered(
@@ -825,7 +825,7 @@ rates_exchanged = altered(
 actor_target_is_the_actor = altered(
     "DDPGAgent.networks",
     {"self.actor_target = Actor(obs_dim, action_dim).to(self.device)": "self.actor_target = self.actor"},
-    hint="How many actors exist after `a = b`, and which of them does the optimizer change?",
+    hint="How many actors exist in your agent, and which of them does the optimizer change?",
 )
 
 networks_in_double_precision = altered(
@@ -983,14 +983,14 @@ action_remains_a_tensor = altered(
         "np.clip(action + self.noise.sample(), -1.0, 1.0)": ""
         "torch.clamp(action + torch.as_tensor(self.noise.sample(), dtype=torch.float32), -1.0, 1.0)",
     },
-    hint="What type does the environment expect, and does anything need a gradient of this action?",
+    hint="What type does your action have, and what type does the environment expect?",
     form=True,
 )
 
 action_not_returned = altered(
     "DDPGAgent.select_action",
     {"self.transition = [state, action]\n        return action": "self.transition = [state, action]"},
-    hint="What does a method without a `return` statement return?",
+    hint="What does `select_action` return after it has set `transition`?",
 )
 
 action_in_a_batch_of_one = altered(
@@ -1044,7 +1044,7 @@ noisy_action_squashed = altered(
 noise_reset_in_each_step = altered(
     "DDPGAgent.select_action",
     {"action = np.clip(": "self.noise.reset()\naction = np.clip("},
-    hint="When does an episode end, and how often is the noise reset here?",
+    hint="How often does `select_action` reset the noise, and how often should it be reset?",
     source="student code",
 )
 
@@ -1195,7 +1195,7 @@ targets_copied_before_use = altered(
         "with torch.no_grad():\n            next_value": "self.critic_target.load_state_dict(self.critic.state_dict())\n"
         "with torch.no_grad():\n    next_value"
     },
-    hint="What is the purpose of a target network, and is it still slow if you copy the network before every update?",
+    hint="How slowly does a target network follow if you copy the network to it before every update?",
 )
 
 ends_ignored = altered(
@@ -1449,7 +1449,7 @@ smaller_of_two_critics = altered(
 square_of_the_mean_error = altered(
     "DDPGAgent.update_model.critic",
     {"F.mse_loss(self.critic(state, action), target)": "(self.critic(state, action) - target).mean().square()"},
-    hint="Which comes first: the square, or the mean?",
+    hint="Do you square each error and then take the mean, or do you square the mean of the errors?",
     source="student code",
 )
 
@@ -1595,7 +1595,7 @@ losses_with_an_axis = altered(
         "return actor_loss.detach(), critic_loss.detach()": ""
         "return actor_loss.detach().reshape(1), critic_loss.detach().reshape(1)"
     },
-    hint="What is the shape of a scalar?",
+    hint="What shapes do the two losses that you return have, and what is the shape of a scalar?",
     form=True,
 )
 

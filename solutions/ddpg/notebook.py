@@ -9,7 +9,7 @@
 # with it. You write a replay buffer, noise for exploration, an actor, a critic, a target network
 # for each, and the update that ties them together.
 #
-# Every section follows the same pattern: the idea, the formula, what to write, a cell that tries it
+# Most sections follow the same pattern: the idea, the formula, what to write, a cell that tries it
 # out, and what you should see. You write in **`submitted.py`**, in the order of this notebook. The
 # notebook only calls your code. `training.py`, `trained_actor.py` and `utils.py` are provided; do
 # not change them. The first two are short and worth reading.
@@ -33,10 +33,11 @@
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
 # >   the cell. `%grade` alone grades all questions. You can also write the definition (for a
 # >   method, its whole class) into a cell that begins with `%%grade QUESTION`, together with the
-# >   imports that it needs: the cell is run, and its definition is graded. From then on, `%grade`
-# >   grades the cell's definition. When you change the definition in `submitted.py` and save it,
-# >   `%grade` grades the file, until you run the cell again. To grade the file again, drop the
-# >   cell's definition with `del NAME`, or use `%grade QUESTION --file` for a single call.
+# >   imports that it needs: the cell is run, and its definition is graded. From then on, the newer
+# >   definition counts: when you change the definition in `submitted.py` and save it, `%grade`
+# >   grades the file; when you run the cell, it grades the cell. To return to the file without
+# >   changing it, delete the cell's definition with `del NAME`, or use `%grade QUESTION --file` for
+# >   a single call.
 # > - The first cell that calls something you have not written yet stops with a
 # >   `NotImplementedError` that says what to write.
 # > - You may also define everything in a notebook and submit that: `python grade.py --submission
@@ -380,10 +381,10 @@ plt.show()
 #
 # $$x \leftarrow x + \theta (\mu - x) + \sigma \varepsilon \qquad \varepsilon \sim N(0, 1)$$
 #
-# (In this section, $\theta$ and $\mu$ are parameters of the noise. In sections 2 and 10, $\theta$
-# is the pendulum's angle. Elsewhere, $\theta$ stands for the weights and $\mu$ for the actor,
-# except where a value is given, as in $\theta = 1$: that is the noise again. Papers use the same
-# symbols for the noise and for the networks.)
+# (Papers use the same symbols for the noise and for the networks. In this section, and wherever a
+# value is given, as in $\theta = 1$, $\theta$ and $\mu$ are parameters of the noise. In sections 2
+# and 10, $\theta$ is the pendulum's angle. Everywhere else, $\theta$ are weights and $\mu$ is the
+# actor.)
 #
 # For $0 < \theta < 2$, the long-run mean, the variance and the correlation of samples $k$ steps
 # apart are

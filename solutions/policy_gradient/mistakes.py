@@ -463,7 +463,7 @@ vanilla_sum_of_all_actions = altered(
 )
 
 
-@mistake("get_vanilla_policy_gradient_loss", hint="How many numbers should a loss contain?")
+@mistake("get_vanilla_policy_gradient_loss", hint="How many numbers does your loss contain, and how many should it contain?")
 def vanilla_without_mean(policy, observation, action, return_or_advantage, **kwargs):
     return -policy(observation).gather(1, action) * return_or_advantage
 
@@ -480,7 +480,7 @@ def vanilla_logarithm_of_softmax(policy, observation, action, return_or_advantag
 
 @mistake(
     "get_vanilla_policy_gradient_loss",
-    hint="What is 0 times log(0), and could you select the entry that you need instead of multiplying by a mask?",
+    hint="What is 0 times log(0), and in which entries of your product does it occur?",
 )
 def vanilla_mask_times_logarithm_of_softmax(policy, observation, action, return_or_advantage, **kwargs):
     log_prob = torch.log(torch.softmax(policy(observation), dim=1))
@@ -744,7 +744,7 @@ def value_loss_is_rebuilt(value_net, observation, returns, **kwargs):
 
 @mistake(
     "get_value_net_loss",
-    hint="What shape does the difference of [B] and [B, 1] have?",
+    hint="What shapes do your values and the returns have, and what shape does their difference have?",
     source="student code",
 )
 def value_every_row_with_every_other(value_net, observation, returns, **kwargs):
@@ -781,7 +781,7 @@ def value_square_of_the_mean(value_net, observation, returns, **kwargs):
     return (value_net(observation) - returns).mean() ** 2
 
 
-@mistake("get_value_net_loss", hint="If the optimizer minimizes your loss, does the error grow or shrink?")
+@mistake("get_value_net_loss", hint="If the optimizer minimizes your loss, does the squared error of V grow or shrink?")
 def value_uphill(value_net, observation, returns, **kwargs):
     return -nn.functional.mse_loss(value_net(observation), returns)
 
@@ -801,7 +801,7 @@ def value_of_standardized_returns(value_net, observation, returns, **kwargs):
     return nn.functional.mse_loss(value_net(observation), (returns - returns.mean()) / (returns.std() + 1e-8))
 
 
-@mistake("get_value_net_loss", hint="How many numbers should a loss contain?")
+@mistake("get_value_net_loss", hint="How many numbers does your loss contain, and how many should it contain?")
 def value_without_mean(value_net, observation, returns, **kwargs):
     return nn.functional.mse_loss(value_net(observation), returns, reduction="none")
 
@@ -905,7 +905,11 @@ def advantages_with_a_large_epsilon(value_net, observations, returns):
         return (advantages - advantages.mean()) / (advantages.std() + 1e-5)
 
 
-@mistake("get_advantages", hint="What shape does the difference of [T, 1] and [T] have?", source="student code")
+@mistake(
+    "get_advantages",
+    hint="What shapes do the returns and your values have, and what shape does their difference have?",
+    source="student code",
+)
 def advantages_of_every_pair(value_net, observations, returns):
     with torch.no_grad():
         return standardized(returns - value_net(observations).squeeze(1))
@@ -1008,7 +1012,7 @@ steps_uphill = altered(
 trains_on_a_detached_loss = altered(
     "train_policy_gradient.without_critic",
     {"loss.backward()": "torch.tensor(loss.item(), requires_grad=True).backward()"},
-    hint="Which operations connect the loss that you call backward() on with the networks?",
+    hint="Which operations connect the networks with the loss whose backward() you call?",
     source="student code",
     learns=False,
 )
@@ -1341,7 +1345,7 @@ advantages_again_in_every_epoch = altered(
         "    return_or_advantage = get_advantages(value_net, rollout_buffer.observations, returns)\n"
         "for rows in torch"
     },
-    hint="How often do you call get_advantages per collection, and what has the value network learned from these rows by then?",
+    hint="How often do you call get_advantages: once per collection, or once per epoch?",
     source="student code",
 )
 
@@ -1351,7 +1355,7 @@ critic_losses_hold_the_total = altered(
         "                    critic_losses.append(critic_loss.item())\n": "",
         "* critic_loss": "* critic_loss\ncritic_losses.append(loss.item())",
     },
-    hint="What is a critic loss: the loss of the value network, or the sum?",
+    hint="Which number do you append to critic_losses: the loss of the value network, or the total loss?",
 )
 
 actor_losses_hold_the_total = altered(
@@ -1360,7 +1364,7 @@ actor_losses_hold_the_total = altered(
         "                actor_losses.append(actor_loss.item())\n": "",
         "optimizer.zero_grad()": "actor_losses.append(loss.item())\noptimizer.zero_grad()",
     },
-    hint="What is an actor loss: the loss of the policy, or the sum?",
+    hint="Which number do you append to actor_losses: the loss of the policy, or the total loss?",
 )
 
 critic_losses_not_kept = altered(
@@ -1695,7 +1699,7 @@ ppo_clipped_above_only = altered(
 )
 
 
-@mistake("get_PPO_policy_gradient_loss", hint="Is exp(ε) the same as 1 + ε?")
+@mistake("get_PPO_policy_gradient_loss", hint="At which ratio does your clipping start: at 1 + ppo_clip, or at exp(ppo_clip)?")
 def ppo_clips_the_logarithm(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):
     ratio = ratio_of(policy, observation, old_logits, action)
     clipped = ratio.log().clamp(-ppo_clip, ppo_clip).exp()
@@ -1835,7 +1839,7 @@ def ppo_drops_rows_outside(policy, observation, old_logits, action, return_or_ad
 
 @mistake(
     "get_PPO_policy_gradient_loss",
-    hint="What is the quotient of two probabilities that underflow to 0, and how could you use their logarithms?",
+    hint="What is the quotient of your two probabilities if both underflow to 0?",
     source="student code",
 )
 def ppo_quotient_of_probabilities(policy, observation, old_logits, action, return_or_advantage, ppo_clip=0.2, **kwargs):

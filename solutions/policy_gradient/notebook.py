@@ -28,10 +28,10 @@
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
 # >   the cell. `%grade` alone grades all questions. You can also write the definition into a cell
 # >   that begins with `%%grade QUESTION`, together with the imports that it needs: the cell is run,
-# >   and its definition is graded. From then on, `%grade` grades the cell's definition. When you
-# >   change the definition in `submitted.py` and save it, `%grade` grades the file, until you run
-# >   the cell again. To grade the file again, drop the cell's definition with `del NAME`, or use
-# >   `%grade QUESTION --file` for a single call.
+# >   and its definition is graded. From then on, the newer definition counts: when you change the
+# >   definition in `submitted.py` and save it, `%grade` grades the file; when you run the cell, it
+# >   grades the cell. To return to the file without changing it, delete the cell's definition with
+# >   `del NAME`, or use `%grade QUESTION --file` for a single call.
 # > - A cell that calls a function you have not written yet stops with a `NotImplementedError` that
 # >   says what to return.
 # > - You may also define the functions in a notebook and submit that notebook.
@@ -308,8 +308,9 @@ print(f"weight tensors that changed: found {changed}, expected {len(before)}")
 # If the first rung that fails is
 #
 # - **constant**: the value loss may be wrong, or the value network is not updated. If $V$ is much
-#   larger than 1, returns may include the next episode. If $V$ is between 0 and 1, check which
-#   observation each row contains.
+#   larger than 1, returns may include the next episode. If $V$ is between 0 and 1, rows may contain
+#   the observation *after* the action: then the value network is not trained on the first
+#   observation, on which it is tested here.
 # - **observation**: do values and returns come from different rows, or is `[B]` combined with
 #   `[B, 1]`?
 # - **action**: a sign may be wrong in the policy loss or in the advantages, or the policy is not updated.
@@ -733,12 +734,12 @@ climb("vanilla with advantages", submitted.get_vanilla_policy_gradient_loss, wit
 # %grade train_policy_gradient.with_critic train_policy_gradient.minibatches
 
 # %% advantages-line-text [markdown]
-# If rungs say NO, begin with the first of them. The list below the table of probes says where to
-# look.
+# If the last column shows NO, start with the first such rung. The list below the table of probes
+# says where to look.
 #
-# Then train in the same world with the same learning rate, but on advantages. This takes 20 to 30
-# seconds. The question `learning_vanilla` uses the functions you have written so far to train a
-# policy in a smaller world.
+# Then train on the line of section 5 again, with the same learning rate, but on advantages. This
+# takes 20 to 30 seconds. The question `learning_vanilla` uses the functions you have written so far
+# to train a policy in a smaller world.
 
 # %% advantages-line
 experiment(
@@ -782,9 +783,9 @@ experiment(
 # 12%, and no seed exceeds 52%.
 #
 # The plots show early signs of the collapse. Between rollouts 40 and 160, about half of the rows
-# have left the clip range, and the approximate KL is mostly above 0.2, with peaks above 2. At
-# rollout 200, the entropy is below 0.2, although the reward is still bad. The value loss does not
-# fall to 0.
+# have a $\rho$ outside 0.8 to 1.2 (the clip fraction), and the approximate KL is mostly above 0.2,
+# with peaks above 2. At rollout 200, the entropy is below 0.2, although the reward is still bad.
+# The value loss does not fall to 0.
 #
 # The reason is that each collection is used 8 times. The gradient formula holds for actions sampled
 # from the *current* policy. After the first update, the rollouts come from an older policy: the

@@ -175,6 +175,9 @@ def train_policy_gradient(
 ) -> tuple[list[float], list[float], list[float], list[float]]:
     """Train the networks in place; return (actor losses, critic losses, final rewards, learning rates).
 
+    The buffer from `collect_rollouts` has the tensors `observations`, `old_logits`, `actions`,
+    `rewards` and `terminateds`, each with `final_size` rows.
+
     Args:
         env, policy: As in `collect_rollouts`.
         optimizer: Has the parameters of the policy, and of the value network if there is one.
@@ -182,8 +185,6 @@ def train_policy_gradient(
             `policy`, `value_net`, `observation`, `old_logits`, `action`, `return_or_advantage`,
             `returns`, `ppo_clip`. Pass the networks and `ppo_clip` unchanged. From every tensor,
             pass only the rows of one minibatch.
-            The rows of a buffer are in `observations`, `old_logits`, `actions`, `rewards` and
-            `terminateds`; `final_size` is the number of rows.
         get_returns, get_advantages: Functions like `get_returns` and `get_advantages` in this file.
             Call each once per collection, before its first update.
         lr_sched: A torch learning-rate scheduler; the code below steps it once per collection. None:

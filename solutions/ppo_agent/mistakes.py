@@ -132,7 +132,7 @@ clock_ends_the_rows = altered(
         "    terminated[-1:] |= truncated[-1:]\n"
         "    delta = reward + gamma * np.where"
     },
-    hint="If the last row is truncated, do you use the value of the next state, as you do inside the rows?",
+    hint="If the last row is truncated, do you use the value of its next state, as you do in earlier truncated rows?",
     source="student code",
 )
 
@@ -1177,7 +1177,7 @@ window_of_everything = altered(
         "recent = [*self.observations, observation][-self.window_length :]": ""
         "recent = [*self.observations[-(self.window_length - 1) :], observation]"
     },
-    hint="What is `a[-0:]`, and how many observations do you return for w = 1?",
+    hint="For `window_length` = 1, at which index does your slice start, and how many observations do you return?",
     source="student code",
 )
 
@@ -1259,7 +1259,7 @@ density_of_the_mean = altered(
 density_of_what_is_clipped = altered(
     "PPOAgent.forward",
     {"if self.training else mu": "if self.training else mu\naction = action.clamp(-1.0, 1.0)"},
-    hint="If every sample above 1.0 becomes 1.0, is the log-density still right, and does the training loop clip the action?",
+    hint="If you clip a sample, does the log-density of the normal distribution still belong to the clipped action?",
     source="student code",
 )
 
@@ -1269,7 +1269,7 @@ sample_is_clipped = altered(
         "self.process.sample((mu, log_sigma)) if self.training else mu": ""
         "self.process.sample((mu, log_sigma)).clamp(-1, 1) if self.training else mu"
     },
-    hint="If every sample above 1.0 becomes 1.0, is the log-density still right, and does the training loop clip the action?",
+    hint="If you clip a sample, does the log-density of the normal distribution still belong to the clipped action?",
     source="student code",
 )
 
@@ -1568,13 +1568,13 @@ update_after_so_many_steps = altered(
         "if len(self.episodes) < self.episodes_per_update:": ""
         'if sum(len(one["advantage"]) for one in self.episodes) < self.episodes_per_update:'
     },
-    hint="Does N count steps or episodes?",
+    hint="What do you compare with `episodes_per_update`: a number of steps, or a number of episodes?",
 )
 
 update_missed_if_there_are_more = altered(
     "PPOAgent.backward",
     {"if len(self.episodes) < self.episodes_per_update:": "if len(self.episodes) != self.episodes_per_update:"},
-    hint="Two episodes may end at once: what does your agent do if it then has more than N episodes?",
+    hint="Two episodes may end at once: what does your agent do with more than `episodes_per_update` episodes?",
     source="student code",
 )
 
@@ -1787,7 +1787,7 @@ target_is_the_whole_return = altered(
 target_of_every_row_with_every_other = altered(
     "PPOAgent.finish_episode",
     {"value_target = advantage + self.critic(state).flatten()": "value_target = advantage + self.critic(state)"},
-    hint="What is the shape of `[T]` plus `[T, 1]`?",
+    hint="What shapes do the advantages and your values have, and what shape does their sum have?",
     source="student code",
 )
 
@@ -1802,7 +1802,7 @@ target_with_a_gradient = altered(
 rows_in_double_precision = altered(
     "PPOAgent.finish_episode",
     {'"value_target": value_target,': '"value_target": value_target.double(),'},
-    hint="What is the dtype of your value targets, and what is the dtype of the values?",
+    hint="What is the dtype of your value targets, and what is the dtype of the values that the critic returns?",
     form=True,
 )
 
@@ -1913,7 +1913,7 @@ difference_for_a_ratio = altered(
 every_ratio_with_every_advantage = altered(
     "PPOAgent.policy_loss",
     {'torch.exp(log_prob - batch["log_prob"]).squeeze(1)': 'torch.exp(log_prob - batch["log_prob"])'},
-    hint="What is the shape of a tensor `[B, 1]` times a tensor `[B]`, before you take the mean?",
+    hint="What shapes do your ratio and the advantages have, and what shape does their product have?",
     source="student code",
 )
 
@@ -1989,7 +1989,7 @@ entropy_summed = altered(
 policy_loss_in_an_axis = altered(
     "PPOAgent.policy_loss",
     {"return -(surrogate + self.entropy_coef * entropy)": "return -(surrogate + self.entropy_coef * entropy).reshape(1)"},
-    hint="What is the shape of a scalar?",
+    hint="What shape does the policy loss that you return have, and what is the shape of a scalar?",
     form=True,
 )
 
@@ -2028,7 +2028,7 @@ clipped_ratio_alone = altered(
 quotient_of_logarithms = altered(
     "PPOAgent.policy_loss",
     {'torch.exp(log_prob - batch["log_prob"])': '(log_prob / batch["log_prob"])'},
-    hint="log p / log q is not log(p / q); how do you get p / q from log p and log q?",
+    hint="How do you compute a ratio of two densities from their logarithms?",
     source="student code",
 )
 
@@ -2046,7 +2046,7 @@ advantages_normalized_once_more = altered(
 log_ratio_clipped = altered(
     "PPOAgent.policy_loss",
     {"ratio.clamp(1 - self.clip, 1 + self.clip)": "ratio.log().clamp(-self.clip, self.clip).exp()"},
-    hint="Is exp(ε) the same as 1 + ε?",
+    hint="At which ratio does your clipping start: at 1 + clip, or at exp(clip)?",
     source="student code",
 )
 
@@ -2065,7 +2065,7 @@ value_loss_of_huber_beyond_ten = altered(
 every_value_with_every_target = altered(
     "PPOAgent.value_loss",
     {'self.critic(batch["state"]).squeeze(1) - batch': 'self.critic(batch["state"]) - batch'},
-    hint="What is the shape of a tensor `[B, 1]` minus a tensor `[B]`, before you take the mean?",
+    hint="What shapes do your values and the value targets have, and what shape does their difference have?",
     source="student code",
 )
 
@@ -2107,7 +2107,7 @@ value_loss_teaches_nobody = altered(
 value_loss_in_an_axis = altered(
     "PPOAgent.value_loss",
     {'batch["value_target"]).square().mean()': 'batch["value_target"]).square().mean().reshape(1)'},
-    hint="What is the shape of a scalar?",
+    hint="What shape does the value loss that you return have, and what is the shape of a scalar?",
     form=True,
 )
 
@@ -2116,7 +2116,7 @@ square_of_the_mean_error = altered(
     {
         'batch["value_target"]).square().mean()': 'batch["value_target"]).mean().square()',
     },
-    hint="Which comes first: the square, or the mean?",
+    hint="Do you square each error and then take the mean, or do you square the mean of the errors?",
     source="student code",
 )
 

@@ -37,10 +37,11 @@
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
 # >   the cell. `%grade` alone grades all questions. You can also write the definition (for a
 # >   method, its whole class) into a cell that begins with `%%grade QUESTION`, together with the
-# >   imports that it needs: the cell is run, and its definition is graded. From then on, `%grade`
-# >   grades the cell's definition. When you change the definition in `submitted.py` and save it,
-# >   `%grade` grades the file, until you run the cell again. To grade the file again, drop the
-# >   cell's definition with `del NAME`, or use `%grade QUESTION --file` for a single call.
+# >   imports that it needs: the cell is run, and its definition is graded. From then on, the newer
+# >   definition counts: when you change the definition in `submitted.py` and save it, `%grade`
+# >   grades the file; when you run the cell, it grades the cell. To return to the file without
+# >   changing it, delete the cell's definition with `del NAME`, or use `%grade QUESTION --file` for
+# >   a single call.
 # > - The first cell that calls something you have not written yet stops with a
 # >   `NotImplementedError` that says what to write.
 # > - You may also define everything in a notebook and submit that notebook: `python grade.py
@@ -1256,9 +1257,9 @@ plt.show()
 # **Question.** For $A < 0$, where is the gradient not 0: left of $1 - \varepsilon$, between the
 # two, or right of $1 + \varepsilon$?
 #
-# The cell varies the stored log-probability, so the ratio goes from 0 to 2. It draws minus your
-# loss and its derivative with respect to the ratio, computed from its gradient with respect to the
-# actor's weights.
+# The cell varies the stored log-probability, so the ratio goes from 0 to 2. It draws the objective
+# (your loss times -1) and the derivative of the objective with respect to the ratio. (The
+# derivative is computed from the gradient of your loss with respect to the actor's weights.)
 
 # %% objective
 torch.manual_seed(0)

@@ -668,7 +668,7 @@ product_of_the_means = altered(
         "J_hat += (played * logprobas_for_actions[:, t] * advantage).mean()": ""
         "J_hat += (played * logprobas_for_actions[:, t]).mean() * advantage.mean()"
     },
-    hint="Which comes first: the product in each game, or the mean over the games?",
+    hint="Do you multiply log π by the advantage in each game, or do you multiply two means over the games?",
     source="student code",
 )
 
@@ -902,7 +902,7 @@ values_in_columns = altered(
 value_of_every_pair = altered(
     "train_on_rollout.value",
     {"(target - V_t) ** 2": "(target - V_t[:, None]) ** 2"},
-    hint="What shape does the difference of [B] and [B, 1] have?",
+    hint="What shapes do the target and the value have in your value loss, and what shape does their difference have?",
     source="public solutions",
 )
 
@@ -949,7 +949,7 @@ value_loss_of_the_detached_advantage = altered(
 value_uphill = altered(
     "train_on_rollout.value",
     {"value_loss += (played": "value_loss -= (played"},
-    hint="If the optimizer minimizes your loss, does the error grow or shrink?",
+    hint="If the optimizer minimizes your loss, does the squared error of V grow or shrink?",
 )
 
 value_loss_summed = altered(
@@ -988,7 +988,7 @@ value_loss_divided_by_all_columns = altered(
 square_of_the_mean_error = altered(
     "train_on_rollout.value",
     {"(played * (target - V_t) ** 2).mean()": "(played * (target - V_t)).mean() ** 2"},
-    hint="Which comes first, the square or the mean, and can errors of two games cancel out?",
+    hint="Can the errors of two games cancel out before your value loss squares them?",
 )
 
 error_without_square = altered(
@@ -1316,7 +1316,7 @@ mask_must_be_boolean = altered(
 entropy_negative = altered(
     "train_on_rollout.entropy",
     {"entropy = -(probas * logprobas)": "entropy = (probas * logprobas)"},
-    hint="Can an entropy be negative, and does your bonus make the policy more random, or less random?",
+    hint="Is your entropy positive, and does your loss fall or rise when the entropy grows?",
     source="student code",
 )
 
@@ -1361,7 +1361,7 @@ entropy_of_the_mean_policy = altered(
         "mean_policy = probas.mean(dim=(0, 1))\n"
         "entropy = -(mean_policy * mean_policy.log()).sum()"
     },
-    hint="Which comes first: the entropy of each policy, or the mean?",
+    hint="Do you take the mean of the entropies of all policies, or the entropy of a mean policy?",
     source="student code",
 )
 
@@ -1372,7 +1372,7 @@ entropy_of_the_mean_policy_in_each_column = altered(
         "mean_policy = probas.mean(dim=0)\n"
         "entropy = -(mean_policy * mean_policy.clamp(min=1e-30).log()).sum(dim=-1).mean()"
     },
-    hint="Which comes first: the entropy of each policy, or the mean?",
+    hint="Do you take the mean of the entropies of all policies, or the entropy of a mean policy?",
     source="student code",
 )
 

@@ -29,10 +29,11 @@
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
 # >   the cell. `%grade` alone grades all questions. You can also write the definition (for a
 # >   method, its whole class) into a cell that begins with `%%grade QUESTION`, together with the
-# >   imports that it needs: the cell is run, and its definition is graded. From then on, `%grade`
-# >   grades the cell's definition. When you change the definition in `submitted.py` and save it,
-# >   `%grade` grades the file, until you run the cell again. To grade the file again, drop the
-# >   cell's definition with `del NAME`, or use `%grade QUESTION --file` for a single call.
+# >   imports that it needs: the cell is run, and its definition is graded. From then on, the newer
+# >   definition counts: when you change the definition in `submitted.py` and save it, `%grade`
+# >   grades the file; when you run the cell, it grades the cell. To return to the file without
+# >   changing it, delete the cell's definition with `del NAME`, or use `%grade QUESTION --file` for
+# >   a single call.
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
 # > - You may also define everything in a notebook and submit that notebook.
@@ -315,9 +316,10 @@ else:
 # each of the $B$ games, with $T$ columns. The first column need not be the start of a game, and the
 # last column need not be its end.
 #
-# Column $t$ contains the observation $s_t$, the action $a_t$ taken there, and its reward $r_t$. The
-# **last column** contains only the next observation, because you need its value; no action was
-# taken there. So $T$ columns have $L = T - 1$ actions.
+# Column $t$ contains the observation $s_t$, the action $a_t$ taken there, and its reward $r_t$. In
+# the **last column**, use only the observation, whose value you need, and the mask (see below). No
+# action was taken there; its action and reward are placeholders. So $T$ columns have $L = T - 1$
+# actions.
 #
 # A rollout usually starts in the middle of games, where the memory is not empty. So store
 # `pool.prev_memory_states` *before* you call `interact`. Training then starts with the same memory
@@ -537,8 +539,11 @@ plt.show()
 # %% trap-seen [markdown]
 # The wrong loss is smallest for a critic that always predicts 2.5, the mean return of the four
 # games. For the critic that predicts everything exactly, the wrong loss is larger. And the wrong
-# loss falls during training, so its curve looks like learning. With advantages, the problem is the
-# same: if they are `[B, B]`, the advantage of an action depends on the returns of all other games.
+# loss falls during training, so its curve looks like learning.
+#
+# Advantages have the same problem: if they are `[B, B]`, entry $(i, j)$ is $G_j - V_i$. The mean
+# over $i$ replaces the value of an action's own game by the mean value of all games, so all actions
+# of a column get the same baseline, whatever their states.
 #
 # Section 3 mentions 18 public solutions: 17 of them make this mistake. The cause is that the
 # network returns values of shape `[B, 1]`. The cell in section 2 printed the shape of your values.
@@ -696,7 +701,8 @@ plt.show()
 #
 # When an agent does not learn in half an hour, the learning curve does not show why. So first we
 # run **probes**: small tests whose correct result is known. They form a ladder and take about a
-# second together. The first rung that fails shows where to look.
+# second together. The discount factor is 0.5 everywhere. The first rung that fails shows where to
+# look.
 #
 # | rung | what is measured | expected |
 # | --- | --- | --- |
@@ -930,8 +936,8 @@ climb()
 # - **right**: your function as it is;
 # - **does not forget**: the same, but in training, the memory of a game continues into the next
 #   one. (While playing, the pool still resets it.)
-# - **ignores the mask**: the same, but with a mask that is 1 everywhere, as if the mask were never
-#   used, which is the case in the 18 public solutions that section 3 mentions.
+# - **ignores the mask**: your function, but it gets a mask that is 1 everywhere. The 18 public
+#   solutions of section 3 train like this.
 #
 # A training run takes about four seconds. The dotted lines show the best possible return, and the
 # best return without memory.

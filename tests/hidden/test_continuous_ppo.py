@@ -12,14 +12,14 @@ both = only("loss", "gradient")
 
 @points(1, question="Summaries")
 def test_broken_off(student):
-    """An interrupted episode leaves no entry and does not affect the next one; moving averages cover `window` returns."""
+    """Returns, lengths and moving averages are right if episodes are interrupted, and with the default window."""
     student.expect("summaries_broken_off", only("episode_returns", "episode_lengths", "moving_averages"))
     student.expect("summaries_default_window", only("moving_averages"))
 
 
 @points(1, question="Summaries")
 def test_writer_and_all_that_passes(student):
-    """The wrapper counts the steps of all episodes, gives the writer this number, and passes everything on."""
+    """The wrapper counts all steps, gives the writer the right values with this count, and passes everything on."""
     names = ("observations", "rewards", "terminated", "truncated", "infos")
     passed = (
         "actions passed to the environment",
@@ -77,7 +77,7 @@ GRADIENTS = only("gradient of the parameter mean", "gradient of the parameter lo
 
 @points(1, question="Policy.training")
 def test_double_precision(student):
-    """Observations may be float64, as HalfCheetah's are, with float32 weights; a batch may have one row."""
+    """The distribution is right for float64 observations (as HalfCheetah's are), and for a batch of one row."""
     student.expect("training_double_precision", DISTRIBUTION)
     student.expect("training_one_row", DISTRIBUTION)
 
@@ -107,7 +107,7 @@ def test_values_of_a_large_batch(student):
 
 @points(1, question="Policy.sampling")
 def test_samples_of_six_dimensions(student):
-    """Six dimensions are sampled independently, each with its own variance."""
+    """Six dimensions are sampled independently, each with its own mean and variance."""
     student.expect("sampling_many_dimensions", gaussian_spread)
 
 
@@ -141,7 +141,7 @@ def test_truncated_and_unfinished(student):
 
 @points(1, question="GAE")
 def test_batched(student):
-    """With N environments (N may be 1), values are [T, N, 1] or [T, N], and episodes end independently."""
+    """Advantages are right for N environments (N may be 1), whose values are [T, N, 1] or [T, N]."""
     for case in ("gae_batched", "gae_batched_one_environment", "gae_batched_flat_values"):
         student.expect(case, advantages)
 
@@ -158,7 +158,7 @@ def test_more_value_targets(student):
 
 @points(1, question="TrajectorySampler.shuffle_trajectory")
 def test_many_rows_stay_whole(student):
-    """With 150 rows, all keys are shuffled in the same order."""
+    """With 150 rows, all keys are shuffled in the same order, and each row occurs once."""
 
     def view(facts):
         return only("every row occurs once")(facts) | aligned(*KEYS)(facts)
@@ -183,14 +183,14 @@ def test_rows_go_anywhere(student):
 
 @points(1, question="TrajectorySampler.get_next")
 def test_uneven(student):
-    """If rows cannot be split evenly, there are still num_minibatches minibatches; their sizes differ by at most one."""
+    """If rows cannot be split evenly, minibatch sizes differ by at most one; every epoch is shuffled, with each row once."""
     student.expect("minibatches_uneven", rows_once([22, 22], epochs=2, any_order=True))
     student.expect("minibatches_uneven", shuffled([22, 22], epochs=2))
 
 
 @points(1, question="TrajectorySampler.get_next")
 def test_batched_rows(student):
-    """Steps of several environments are flattened, in the same order for every key."""
+    """Seven steps of three environments become 21 rows, aligned in all keys; every epoch uses each row once."""
 
     def view(facts):
         shapes = {"shapes of the rows of the first minibatch": facts["batches"][0]["shapes"]}
@@ -201,7 +201,7 @@ def test_batched_rows(student):
 
 @points(1, question="TrajectorySampler.get_next")
 def test_one_minibatch(student):
-    """With one minibatch per epoch and one epoch per trajectory, transforms do not change the trajectory."""
+    """With one minibatch per epoch and one epoch per trajectory, rows, transforms and calls of the runner are right."""
     names = ("state is unchanged", "number of calls of runner.get_next", "every minibatch is a new dictionary")
     names = (*names, "returned advantages are those of the transform", "the trajectory keeps the changes of a transform")
 
@@ -215,7 +215,7 @@ def test_one_minibatch(student):
 
 @points(1, question="TrajectorySampler.get_next")
 def test_minibatches_of_one_row(student):
-    """There may be as many minibatches as rows."""
+    """With as many minibatches as rows, every epoch uses each row once, aligned in all keys."""
 
     def view(facts):
         return (
@@ -232,7 +232,7 @@ def test_minibatches_of_one_row(student):
 
 @points(1, question="PPO.policy_loss")
 def test_default_range(student):
-    """The default clip range is 0.2."""
+    """Without `cliprange`, loss and gradient are those for a clip range of 0.2."""
     student.expect("default_range", both)
 
 
@@ -245,20 +245,20 @@ def test_narrow_range(student):
 
 @points(1, question="PPO.policy_loss")
 def test_full_covariance(student):
-    """The distribution may be a MultivariateNormal."""
+    """Loss and gradient are right if the distribution is a MultivariateNormal."""
     student.expect("full_covariance", both)
 
 
 @points(1, question="PPO.policy_loss")
 def test_everything_clipped(student):
-    """If every row uses the clipped product, the gradient is 0; a minibatch may have one row."""
+    """Loss and gradient are right if every row is clipped (the gradient is 0), and for a minibatch of one row."""
     student.expect("everything_clipped", both)
     student.expect("one_row", both)
 
 
 @points(1, question="PPO.value_loss")
 def test_default_value_range(student):
-    """The default clip range is 0.2; a minibatch may have one row."""
+    """Loss and gradient are those for a clip range of 0.2 without `cliprange`, and right for a minibatch of one row."""
     student.expect("values_default_range", both)
     student.expect("values_one_row", both)
 
@@ -271,13 +271,13 @@ def test_value_both_ways(student):
 
 @points(1, question="PPO.step")
 def test_default_length(student):
-    """The default max_grad_norm is 0.5; gradients with a smaller norm are not changed."""
+    """Without `max_grad_norm`, gradients with a norm above 0.5 are clipped to it, and others are used as they are."""
     student.expect("step_with_defaults", rtol=1e-3)
 
 
 @points(1, question="PPO.step")
 def test_both_losses_are_minimized(student):
-    """An update minimizes the policy loss plus value_loss_coef times the value loss."""
+    """Each update uses the gradient of policy loss + value_loss_coef · value loss, with its global norm clipped."""
     student.expect("step_on_the_value_mostly", rtol=1e-3)
 
 
@@ -286,5 +286,5 @@ def test_both_losses_are_minimized(student):
 
 @points(1, question="anneal_learning_rate")
 def test_every_group(student):
-    """In every group, the learning rate depends only on the interactions, not on its previous value."""
+    """In each of three groups, the learning rate is right after every call, whatever it was before."""
     student.expect("annealing_three_groups", only("learning rates, by call and group"), atol=1e-8)

@@ -22,14 +22,14 @@ from views import (
 
 @points(1, question="ReplayBuffer.store")
 def test_around_more_than_once(student):
-    """A full buffer is overwritten again and again, even with several action dimensions."""
+    """Arrays and counters are right in a buffer that is overwritten again and again, and with several action dimensions."""
     student.expect("buffer_goes_around_with_actions", stored)
     student.expect("buffer_of_three_actions", stored)
 
 
 @points(1, question="ReplayBuffer.store")
 def test_one_row(student):
-    """A buffer may have a single row."""
+    """Arrays and counters are right in a buffer of a single row."""
     student.expect("buffer_of_one_row", stored)
 
 
@@ -70,19 +70,19 @@ def test_other_layers(student):
 
 @points(1, question="Actor")
 def test_other_weights(student):
-    """`init_w` bounds the initial weights of the last layer."""
+    """With init_w = 0.02, only the last layer starts with weights and biases uniform in [-init_w, init_w]."""
     student.expect("actor_of_other_weights", uniform_last_layer)
 
 
 @points(1, question="Critic")
 def test_other_layers_of_critic(student):
-    """The layers of the critic are right for other sizes of states and actions."""
+    """The layers of the critic are right for other sizes of states and actions, and the action gets a gradient."""
     student.expect("critic_of_other_weights", only(*LAYERS, "the action gets a gradient"))
 
 
 @points(1, question="Critic")
 def test_other_weights_of_critic(student):
-    """`init_w` bounds the initial weights of the last layer."""
+    """With init_w = 0.02, only the last layer starts with weights and biases uniform in [-init_w, init_w]."""
     student.expect("critic_of_other_weights", uniform_last_layer)
 
 
@@ -121,7 +121,7 @@ def test_targets_and_optimizers(student):
 
 @points(1, question="DDPGAgent.select_action")
 def test_boundary(student):
-    """Actions of three dimensions are random before step `initial_random_steps`, and come from the actor afterwards."""
+    """Before step `initial_random_steps`, actions are uniform, here in three dimensions; from it on, actor plus noise."""
     student.expect("actions_at_the_boundary", only("actions", "transition is [state, action]"))
     student.expect("last_random_actions", uniform_actions)
 
@@ -135,13 +135,13 @@ def test_other_tests(student):
 
 @points(1, question="DDPGAgent.step")
 def test_many_episodes(student):
-    """Episodes may be terminated and truncated in the same step, end in their first step, or not end."""
+    """Results and stored transitions are right if episodes end in both ways at once, in their first step, or not at all."""
     student.expect("steps_of_many_episodes", taken)
 
 
 @points(1, question="DDPGAgent.step")
 def test_another_test(student):
-    """In a test, `step` stores nothing, however the episode ends."""
+    """In a test, `step` stores nothing and returns the right values, however the episode ends."""
     student.expect("steps_of_another_test", taken)
 
 
@@ -163,14 +163,14 @@ def test_actions_of_three_numbers(student):
 
 @points(1, question="DDPGAgent.update_model.critic")
 def test_default_discount(student):
-    """The default γ is 0.99; γ may also be 0 or 1."""
+    """The critic takes the right step without `gamma` (then it is 0.99), and for γ = 0 and γ = 1."""
     for case in ("critic_by_default", "critic_with_gamma_0", "critic_with_gamma_1"):
         student.expect(case)
 
 
 @points(1, question="DDPGAgent.update_model.critic")
 def test_large_errors(student):
-    """In three updates with large errors, the critic's loss squares the errors."""
+    """In three updates with large errors, the critic takes the right steps: its loss squares the errors."""
     student.expect("critic_many_times")
 
 
@@ -206,7 +206,7 @@ def test_targets_follow_twice(student):
 
 @points(1, question="DDPGAgent._target_soft_update")
 def test_targets_follow_by_default(student):
-    """The default τ is 0.005."""
+    """Without `tau`, the targets move by 0.005 times the distance to their networks."""
     student.expect("targets_follow_by_default", soft_update)
 
 
@@ -215,7 +215,7 @@ def test_targets_follow_by_default(student):
 
 @points(1, question="DDPGAgent.train")
 def test_waits_for_a_batch(student):
-    """Updates begin when the buffer holds a batch."""
+    """If the buffer holds a batch only after the random steps, updates begin then; resets, states and plots are right."""
     names = (
         "steps of the environment before each update",
         "steps of the environment before each reset",
@@ -247,7 +247,7 @@ def test_long_training(student):
 
 @points(1, question="DDPGAgent.test")
 def test_an_episode_to_its_end(student):
-    """`test` plays one episode as a test, to its end, however long."""
+    """`test` plays one episode as a test, to its end, however long, with a frame before each step, and prints the score."""
     student.expect("test_to_an_end", one_episode)
     student.expect("another_test_longer_than_the_pendulum", one_episode)
 
@@ -257,7 +257,7 @@ def test_an_episode_to_its_end(student):
 
 @points(1, question="ActionNormalizer")
 def test_beyond_the_range(student):
-    """Both methods clip values outside the range."""
+    """Both methods are right for values outside the range, which they clip."""
     student.expect("units_beyond_the_range", converted)
 
 

@@ -27,7 +27,7 @@ both = only("loss", "gradient of the network")
 
 @points(1, question="get_returns")
 def test_unfinished_tail(student):
-    """In a buffer of one, two or many episodes, the last may be unfinished: its sums stop at the last row."""
+    """Returns are right if the last of one or several episodes is unfinished: its sums stop at the last row."""
     student.expect("returns_unfinished_tail", only("returns"))
     student.expect("returns_long", only("returns"))
     student.expect("returns_without_any_end", only("returns"))
@@ -35,7 +35,7 @@ def test_unfinished_tail(student):
 
 @points(1, question="get_returns")
 def test_integer_rewards(student):
-    """Returns of integer rewards are not rounded to integers; in a buffer of one step, the return is the reward."""
+    """Returns are right for integer rewards (and not rounded to integers), and for a buffer of one step."""
     student.expect("returns_integer_rewards", only("returns"))
     student.expect("returns_one_step", only("returns"))
 
@@ -49,7 +49,7 @@ def test_extreme_discounts(student):
 
 @points(1, question="get_returns")
 def test_default_discount_again(student):
-    """Without the argument discount_factor, returns use the discount factor 0.95."""
+    """Without `discount_factor`, the returns are those for 0.95."""
     student.expect("returns_not_discounted_otherwise", only("returns"))
 
 
@@ -85,19 +85,19 @@ def test_vanilla_very_unlikely_actions(student):
 
 @points(1, question="collect_rollouts")
 def test_later_collection(student):
-    """The arguments for the progress line do not change the collected rows."""
+    """In a later collection (with arguments for the progress line), observations, logits, rewards and ends are right."""
     student.expect("rollouts_later", only("observations", "old_logits", "rewards", "terminateds"))
 
 
 @points(1, question="collect_rollouts")
 def test_no_step_too_many(student):
-    """The buffer contains exactly the episodes and steps that were played."""
+    """After episodes of 1,511 and 3 steps, the numbers of resets, steps, rows and terminated rows are right."""
     student.expect("rollouts_longer")
 
 
 @points(1, question="collect_rollouts")
 def test_seed_is_for_sampling_only(student):
-    """All steps and rollouts draw from the same seed array, one entry per step; the seeds affect only the actions."""
+    """Each action is sampled with the next entry of the seed array, and without a seed at random; reset gets no seed."""
     facts = only("actions", "actions passed to env.step", "seed array after the call", "env.reset is called with a seed")
     student.expect("rollouts_later", facts)
     student.expect("rollouts_unseeded")
@@ -111,7 +111,7 @@ def test_final_reward_again(student):
 
 @points(1, question="collect_rollouts")
 def test_collects_in_worlds(student):
-    """The function collects rollouts in the two-dimensional grid and in CartPole, whose episodes differ in length."""
+    """Rows and final reward are right in the two-dimensional grid and in CartPole, whose episodes differ in length."""
     facts = only("observations", "old_logits", "rewards", "terminateds", "actions", "mean final reward")
     student.expect("rollouts_in_the_plane", facts)
     # Twenty steps of float32 physics: rounding may differ in the last digits between platforms.
@@ -150,7 +150,7 @@ def test_constant_advantages(student):
 
 @points(1, question="get_advantages")
 def test_advantages_small_spread(student):
-    """Advantages are standardized even if R - V varies by only 0.0001; an outlier is not clipped."""
+    """Advantages are right if R - V varies by only 0.0001, and if there is an outlier (it is not clipped)."""
     # float32 resolves differences of a ten-thousandth near 1 only to about one part in a thousand.
     student.expect("advantages_small_spread", only("advantages"), also=population_std, rtol=1e-3)
     student.expect("advantages_far_outlier", only("advantages"), also=population_std)
@@ -167,7 +167,7 @@ def test_advantages_large(student):
 
 @points(1, question="train_policy_gradient.without_critic")
 def test_policy_follows_its_loss_again(student):
-    """Every minibatch of every collection updates the policy, even a minibatch of one row."""
+    """Every update uses the gradient of the loss on its minibatch, even of one row; nothing else changes the policy."""
     student.expect("train_with_scheduler", policy_updates)
     student.expect("train_rounds_up_again", policy_updates)
     student.expect("train_short", policy_updates)
@@ -189,7 +189,7 @@ def test_scheduler(student):
 
 @points(1, question="train_policy_gradient.without_critic")
 def test_arguments_are_passed_on(student):
-    """The clip range reaches the loss; environment, policy and rollout_seed reach collect_rollouts."""
+    """Arguments are passed on unchanged, the scheduler is stepped once per collection, and defaults are those in the stub."""
     student.expect("train_with_scheduler", passed_on)
     student.expect("train_with_defaults", defaults)
 
@@ -204,7 +204,7 @@ def test_trains_on_advantages_again(student):
 
 @points(1, question="train_policy_gradient.with_critic")
 def test_critic_weighted(student):
-    """With multiplier 3, the value network gets three times the gradient of its loss; with 0, it does not change."""
+    """With the multipliers 3 and 0, each update uses the gradient of actor loss + critic_loss_multiplier · critic loss."""
     student.expect("train_critic_heavy", both_updates(3.0))
     student.expect("train_critic_weighted_zero", both_updates(0.0))
 
@@ -226,7 +226,7 @@ def test_critic_losses_are_kept(student):
 
 @points(1, question="train_policy_gradient.minibatches")
 def test_rows_of_every_collection(student):
-    """Every epoch uses each row of its collection once."""
+    """Every epoch uses each row of its collection once, in minibatches of six rows and of one row."""
     student.expect("train_minibatches_divide", rows_of_epochs(6))
     student.expect("train_minibatches_of_one", rows_of_epochs(1))
 
@@ -239,7 +239,7 @@ def test_shuffled_anew(student):
 
 @points(1, question="train_policy_gradient.minibatches")
 def test_minibatches_of_one(student):
-    """With minibatches of one row, all tensors come from the same row."""
+    """With minibatches of one row, everything comes from the same row, and the old logits are the recorded ones."""
     student.expect("train_minibatches_of_one", of_their_rows)
 
 
@@ -254,20 +254,20 @@ def test_one_update_a_minibatch(student):
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_default_clip(student):
-    """The default clip range is 0.2."""
+    """Without `ppo_clip`, loss and gradient are those for a clip range of 0.2."""
     student.expect("ppo_default_clip", both)
 
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_narrow_clip(student):
-    """The loss uses the clip range that it receives, whether narrow or wide."""
+    """Loss and gradient are right for a narrow clip range (0.05) and for a wide one (8)."""
     student.expect("ppo_narrow_clip", both)
     student.expect("ppo_another_wide_clip", both)
 
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_nothing_left_to_push(student):
-    """If every product is clipped, the gradient is 0; loss and gradient are right for a batch of one row."""
+    """Loss and gradient are right if every row is clipped (the gradient is 0), and for a batch of one row."""
     student.expect("ppo_all_clipped", both)
     student.expect("ppo_one_row", both)
 

@@ -17,7 +17,7 @@ def test_other_lengths(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.bootstrap")
 def test_other_last_steps(student):
-    """The next value is right if an episode goes on, is truncated or precedes another episode, and without `next_state`."""
+    """The last advantage is right if the episode goes on, and without `next_state`; truncated steps use their next state."""
     student.expect("goes_on_and_is_told_so", only("advantage of the last step"))
     student.expect("five_arguments_and_an_end", only("advantage of the last step"))
     name = "truncated steps whose advantage depends on the next row"
@@ -89,20 +89,20 @@ def test_density_of_other_dimensions(student):
 
 @points(1, question="IndependentGaussianProcess.get_dist")
 def test_density_near_and_far(student):
-    """At the mean, the gradient for μ is 0; actions far away have a finite log-density."""
+    """Log-density and gradients are right with all actions at the mean (the gradient for μ is 0), and far from it."""
     student.expect("everything_at_the_mean", only(*DENSITY))
     student.expect("far_from_the_mean", only(*DENSITY))
 
 
 @points(1, question="IndependentGaussianProcess.entropy")
 def test_entropy_of_one_dimension(student):
-    """The entropy is right for one dimension."""
+    """The entropy and its gradient for log σ are right for one dimension."""
     student.expect("entropy_of_one_dimension", only("entropy", "gradient for log_sigma"))
 
 
 @points(1, question="IndependentGaussianProcess.entropy")
 def test_entropy_of_many_dimensions(student):
-    """The entropy is right for 17 dimensions."""
+    """The entropy and its gradient for log σ are right for 17 dimensions."""
     student.expect("entropy_of_many_dimensions", only("entropy", "gradient for log_sigma"))
 
 
@@ -111,19 +111,19 @@ def test_entropy_of_many_dimensions(student):
 
 @points(1, question="Actor")
 def test_actor_with_a_window(student):
-    """The first layer of the actor gets the four observations of a state together."""
+    """The layers of the actor are right for states of four observations, which the first layer gets together."""
     student.expect("actor_with_a_window", only(*LAYERS))
 
 
 @points(1, question="Actor")
 def test_log_sigma_of_three_actions(student):
-    """Every row of log_sigma is the parameter, whatever the state."""
+    """The parameter log_sigma has three numbers, initially 0; every row that the actor returns is this parameter."""
     student.expect("actor_with_a_window", only(*LOG_SIGMA))
 
 
 @points(1, question="Critic")
 def test_critic_with_a_window(student):
-    """The first layer of the critic gets the four observations of a state together."""
+    """The layers of the critic are right for states of four observations, which the first layer gets together."""
     student.expect("critic_with_a_window", only(*LAYERS))
 
 
@@ -132,7 +132,7 @@ def test_critic_with_a_window(student):
 
 @points(2, question="EpisodeMemory.get_recent_state")
 def test_window_longer_than_an_episode(student):
-    """A window may be longer than an episode, or contain a single observation."""
+    """States are right if the window is longer than an episode, and if it contains a single observation."""
     student.expect("windows_of_one_number", only("window_length", "states of episode 1", "states of episode 2"))
     student.expect(
         "windows_of_four", only("states of episode 1", "states of episode 2", "get_recent_state has no side effects")
@@ -152,13 +152,13 @@ ACTIONS = ("action", "states passed to the actor")
 
 @points(1, question="PPOAgent.forward")
 def test_states_of_several_environments(student):
-    """Every environment has its own state of two observations, and its own action."""
+    """Actions and stored data are right for three environments, each with its own state of two observations."""
     student.expect("acts_in_states_of_two_observations", only(*in_calls((*ACTIONS, *KEPT), 3)))
 
 
 @points(1, question="PPOAgent.forward")
 def test_action_that_is_one_number(student):
-    """Actions are right for one dimension, and for a batch of one environment."""
+    """Actions and stored data are right for one action dimension, and for a batch of one environment."""
     names = (*ACTIONS, *KEPT)
     student.expect("acts_by_one_number", only(*in_calls(names, 4), "forward changes the actor", "forward changes the memories"))
     student.expect("acts_in_a_batch_of_one_environment", only(*in_calls(names, 2)))
@@ -172,7 +172,7 @@ def test_means_for_several_environments(student):
 
 @points(1, question="PPOAgent.backward")
 def test_both_ends_at_once(student):
-    """A step may be both terminated and truncated; an episode may have a single step."""
+    """Memories and finished episodes are right if a step is both terminated and truncated, and in episodes of one step."""
     student.expect("both_ends_at_once", only("steps in each memory, after each call", "finished episodes"))
 
 
@@ -230,38 +230,38 @@ GRADIENTS = ("gradient for mu", "gradient for log_sigma")
 
 @points(1, question="PPOAgent.policy_loss")
 def test_narrow_clip_range(student):
-    """The clip range depends on `clip`."""
+    """Loss and gradients are right for a narrow clip range (0.05)."""
     student.expect("a_narrow_clip_range", only("loss", *GRADIENTS))
 
 
 @points(1, question="PPOAgent.policy_loss")
 def test_everything_at_once(student):
-    """The loss is right with ratios, clipping and entropy together."""
+    """Loss and gradients are right with ratios, clipping and entropy together."""
     student.expect("everything_at_once", only("loss", *GRADIENTS, "other parameters have a gradient"))
 
 
 @points(1, question="PPOAgent.policy_loss")
 def test_one_dimension_of_actions(student):
-    """The loss is right for one action dimension."""
+    """Loss and gradients are right for one action dimension."""
     student.expect("one_dimension_of_actions", only("loss", *GRADIENTS))
 
 
 @points(1, question="PPOAgent.policy_loss")
 def test_improbable_actions(student):
-    """The loss is right for actions whose densities underflow to 0."""
+    """Loss and gradients are right for actions whose densities underflow to 0."""
     student.expect("improbable_actions_in_a_batch", only("loss", *GRADIENTS), rtol=1e-3, atol=1e-4)  # see the visible one
 
 
 @points(1, question="PPOAgent.value_loss")
 def test_other_value_loss(student):
-    """The loss is right for values far from their targets."""
+    """Loss and gradient are right for values far from their targets."""
     names = ("loss", "gradient for the values", "other parameters have a gradient")
     student.expect("more_values_and_targets", only(*names))
 
 
 @points(1, question="PPOAgent.update")
 def test_other_minibatches(student):
-    """Minibatches have 35 rows; the last minibatch of each epoch has three."""
+    """Every epoch uses each row once, in shuffled minibatches of 35 rows and a last one of three, alike for both losses."""
     student.expect("updates_with_larger_minibatches", rows_once([38, 38], 3, any_order=True))
     student.expect("updates_with_larger_minibatches", shuffled([38, 38], 3))
     student.expect("updates_with_larger_minibatches", aligned("action", "log_prob", "value_target"))
@@ -270,7 +270,7 @@ def test_other_minibatches(student):
 
 @points(1, question="PPOAgent.update")
 def test_other_steps_of_the_optimizer(student):
-    """All advantages of an update are normalized together; the optimizer takes one step per minibatch."""
+    """Advantages are normalized together; each minibatch makes one step on its losses, and their means are returned."""
     student.expect("updates_with_larger_minibatches", aligned("advantage"), also=other_deviation(38))
     student.expect("equal_advantages_of_an_episode", aligned("advantage"))
     student.expect("updates_with_larger_minibatches", row_gradients)

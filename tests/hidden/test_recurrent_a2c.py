@@ -30,7 +30,7 @@ CONNECTED = only("requires_grad of h and c passed to agent, by column", "the mem
 
 @points(1, question="forward")
 def test_activations_of_another_network(student):
-    """An activation function follows each convolution and `hid`, whatever the number of actions."""
+    """Each layer is used once, and an activation follows each convolution and `hid`, for any number of actions."""
     names = ("number of uses of each layer", "conv0 receives obs_t unchanged", *(f"between {pair}" for pair in BETWEEN))
     student.expect("network_other_actions", only(*names))
 
@@ -64,7 +64,7 @@ def test_gradients_of_the_network(student):
 
 @points(2, question="train_on_rollout.memory")
 def test_many_ends(student):
-    """The memory is reset at ends in the first and last column, in two games at once, and twice in one game."""
+    """The memory is right with ends in the first and last column, in two games at once, and twice in one game."""
     student.expect("going_past_many_ends", HEARD)
 
 
@@ -101,7 +101,7 @@ def test_other_discount(student):
 
 @points(2, question="train_on_rollout.policy")
 def test_what_follows_another_rollout(student):
-    """Returns bootstrap with V(s_L), even in a rollout with a single action, and ignore the last column's reward."""
+    """The policy loss is right if games go on after the rollout, even after one action, and if the last column has a reward."""
     student.expect("losses_large_to_be_continued", only(POLICY))
     student.expect("losses_with_another_last_reward", only(POLICY))
     student.expect("losses_one_tick", only(POLICY))
@@ -130,7 +130,7 @@ def test_value_with_another_discount(student):
 
 @points(2, question="train_on_rollout.value")
 def test_last_target_of_a_large_rollout(student):
-    """V(s_L) is in the last target, even in a rollout of two columns, which has only one target."""
+    """The value loss is right if games continue after the rollout, even in two columns, which have only one target."""
     for name in ("losses_large_to_be_continued", "losses_one_tick"):
         inputs = student.case(name).inputs
         student.expect(name, only(VALUE), also=n_step_value_loss(inputs))
@@ -152,14 +152,14 @@ def test_nothing_played_many_times(student):
 
 @points(2, question="train_on_rollout.ends")
 def test_values_past_many_ends(student):
-    """With many ends, no target contains a value of the next game."""
+    """With many ends, value targets contain no value of the next game; dead ticks add 0, all else is trained on."""
     student.expect("losses_past_many_ends", ends_of("value"))
     student.expect("losses_all_end_at_once", ends_of("value"))
 
 
 @points(2, question="train_on_rollout.ends")
 def test_ends_in_the_last_columns(student):
-    """If a game ends with the last action, returns and targets do not bootstrap, even if its row contains an earlier end."""
+    """If a game ends with the last action, even for the second time, no loss uses its last frame's value; dead ticks add 0."""
     student.expect("losses_end_in_the_last_columns")
 
 
@@ -175,7 +175,7 @@ def test_entropy_of_other_rollouts(student):
 
 @points(1, question="train_on_rollout.entropy")
 def test_entropy_of_another_certain_policy(student):
-    """The entropy of an almost deterministic policy over fourteen actions is a number, not nan."""
+    """If the policy over fourteen actions is almost deterministic, the loss is finite, and the entropy has a gradient."""
     student.expect("logits_farther_apart", only("the loss is finite"))
 
 
@@ -184,7 +184,7 @@ def test_entropy_of_another_certain_policy(student):
 
 @points(2, question="train_on_rollout.step")
 def test_second_step(student):
-    """The gradient of one rollout does not affect the next step."""
+    """Each call takes one step of `opt`, using the gradient of only its own loss, even in rollouts with ends."""
     student.expect("two_updates_with_ends", steps_by_their_loss)
 
 

@@ -37,7 +37,7 @@ def test_returns_and_lengths(student):
 
 @points(1, question="Summaries")
 def test_broken_off_episode(student):
-    """An episode that `reset` interrupts leaves no entry and does not affect the next one."""
+    """Returns and lengths are right if `reset` interrupts an episode: it leaves no entry and does not affect the next one."""
     student.expect("summaries_one_broken_off", only("episode_returns", "episode_lengths"))
 
 
@@ -132,7 +132,7 @@ def test_form_of_training(student):
 
 @points(1, question="Policy.training")
 def test_distribution(student):
-    """With training=True, act returns the distribution, with one log-probability per action vector."""
+    """With training=True, the distribution has the model's mean and variance, and its log_prob is right for each row."""
     names = (
         "distribution is MultivariateNormal or Independent(Normal)",
         "mean of the distribution",
@@ -143,7 +143,7 @@ def test_distribution(student):
 
 @points(1, question="Policy.training")
 def test_values_and_gradients(student):
-    """The distribution and the values pass gradients to all parts of the model."""
+    """With training=True, the values are right, and distribution and values pass gradients to all parts of the model."""
     gradients = ("gradient of the parameter mean", "gradient of the parameter log_variance", "gradient of the parameter value")
     student.expect("training_batch", only("values"))
 
@@ -165,7 +165,7 @@ def test_form_of_actions(student):
 
 @points(2, question="Policy.sampling")
 def test_log_probabilities(student):
-    """The log-probabilities belong to the returned actions."""
+    """The log-probabilities are log π of the returned actions."""
     # Differences of float32 sums of about 10.
     student.expect("sampling_batch", log_density_gap, atol=1e-4)
 
@@ -199,14 +199,14 @@ def test_form_of_advantages(student):
 
 @points(2, question="GAE")
 def test_unfinished_episode(student):
-    """An unfinished episode uses V of the latest observation: δ = -½, 0, 1 and γ = λ = ½ give A = -0.4375, 0.25, 1."""
+    """Advantages are right in an unfinished episode: δ = -½, 0, 1 and γ = λ = ½ give -0.4375, 0.25, 1."""
     student.expect("gae_by_hand", advantages)
     student.expect("gae_unfinished", advantages)
 
 
 @points(2, question="GAE")
 def test_several_episodes(student):
-    """An advantage uses nothing from the next episode, for any γ and λ."""
+    """Advantages are right for one episode, for several, and for λ = 0: none uses anything from the next episode."""
     student.expect("gae_one_episode", advantages)
     student.expect("gae_several_episodes", advantages)
     student.expect("gae_no_lambda", advantages)
@@ -214,13 +214,13 @@ def test_several_episodes(student):
 
 @points(2, question="GAE")
 def test_truncated(student):
-    """GAE treats a truncation like any other end: the value of the final state is already in the reward."""
+    """Advantages are right at truncations, which are ends like any other: the reward already contains the final value."""
     student.expect("gae_truncated", advantages)
 
 
 @points(2, question="GAE")
 def test_environments(student):
-    """With N environments, rewards are `[T, N]`, and episodes end independently in each environment."""
+    """Advantages are right for N environments (rewards are `[T, N]`), whose episodes end independently."""
     student.expect("gae_some_environments", advantages)
 
 
@@ -293,7 +293,7 @@ def test_shuffled_before_every_epoch(student):
 
 @points(1, question="TrajectorySampler.get_next")
 def test_next_trajectory(student):
-    """The sampler gets the next trajectory from the runner after num_epochs epochs, and not before."""
+    """After num_epochs epochs, each with every row once, the next trajectory comes from the runner, and not before."""
 
     def view(facts):
         names = ("number of calls of runner.get_next", "self.trajectory is a dictionary with flattened rows")
@@ -317,7 +317,7 @@ def test_transforms(student):
 
 @points(1, question="TrajectorySampler.get_next")
 def test_environments_are_flattened(student):
-    """Five steps of two environments become ten rows, in the same order for every key."""
+    """Five steps of two environments become ten rows, aligned in all keys; every epoch uses each row once."""
 
     def view(facts):
         shapes = {"shapes of the rows of the first minibatch": facts["batches"][0]["shapes"]}
@@ -340,7 +340,7 @@ def test_form_of_policy_loss(student):
 
 @points(1, question="PPO.policy_loss")
 def test_ratio_is_one_at_first(student):
-    """Before the policy changes, every ratio is 1, and the loss is minus the mean advantage."""
+    """Before the policy changes (every ratio is 1), the loss is minus the mean advantage."""
     student.expect("ratio_one", loss)
 
 
@@ -353,13 +353,13 @@ def test_inside_the_range(student):
 
 @points(2, question="PPO.policy_loss")
 def test_clipped_value(student):
-    """Outside the clip range, the loss uses the smaller of the two products, clipped and unclipped."""
+    """With ratios inside and outside the clip range, the loss is minus the mean of the smaller products, clipped or not."""
     student.expect("ratios_on_both_sides", loss)
 
 
 @points(1, question="PPO.policy_loss")
 def test_clipped_gradient(student):
-    """Rows that use the clipped product add nothing to the gradient; every other row adds that of ratio times advantage."""
+    """Rows whose clipped product is smaller add nothing to the gradient; all others add the gradient of ratio · advantage."""
     student.expect("ratios_on_both_sides", gradient)
 
 
@@ -378,13 +378,13 @@ def test_value_loss_by_hand(student):
 
 @points(1, question="PPO.value_loss")
 def test_value_near_the_old(student):
-    """Within the clip range, the loss is the mean squared error."""
+    """Within the clip range, loss and gradient are those of the mean squared error."""
     student.expect("values_near_the_old", only("loss", "gradient"))
 
 
 @points(2, question="PPO.value_loss")
 def test_value_far_from_the_old(student):
-    """Outside the clip range, each row uses the larger of the two errors, clipped and unclipped."""
+    """Outside the clip range, loss and gradient are those of the mean of the larger squared errors, clipped or unclipped."""
     student.expect("values_far_from_the_old", only("loss", "gradient"))
 
 
@@ -396,13 +396,13 @@ def test_form_of_step(student):
 
 @points(1, question="PPO.step")
 def test_plain_step(student):
-    """An update uses only the gradient of its own minibatch's loss."""
+    """An update uses only the gradient of its own minibatch's loss, unchanged if the norm is below max_grad_norm."""
     student.expect("step_with_small_gradients")
 
 
 @points(2, question="PPO.step")
 def test_gradient_is_clipped(student):
-    """Before the update, the global gradient norm is clipped to max_grad_norm."""
+    """Each update uses the gradient of its own minibatch's loss, with the global norm clipped to max_grad_norm."""
     student.expect("step_with_large_gradients", rtol=1e-3)
 
 
@@ -430,7 +430,7 @@ def test_straight_line(student):
 
 @points(3, question="one_update")
 def test_pieces_work_together(student):
-    """Policy, runner, GAE, sampler and PPO play 72 steps on PointMass and make one update without an exception."""
+    """Policy, runner, GAE, sampler and PPO play 72 steps on PointMass and make one update, without exceptions or NaN."""
     names = ("number of minibatch rows that are in the trajectory", "parameters that are NaN or infinite after the update")
     student.expect("one_update", only(*names))
 
@@ -443,7 +443,7 @@ def test_every_parameter_moves(student):
 
 @points(2, question="one_update")
 def test_policy_loss_falls(student):
-    """After the update, the policy loss on the minibatch (with correct advantages) is lower than before."""
+    """Before the update, every ratio is 1; after it, the policy loss (with correct advantages) is lower than before."""
     names = ("every ratio is 1 before the update", "the update lowers the policy loss")
     student.expect("one_update", only(*names), also_show=("policy loss and value loss before the update", AFTERWARDS))
 

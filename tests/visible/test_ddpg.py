@@ -45,7 +45,7 @@ def test_counts(student):
 
 @points(1, question="ReplayBuffer.store")
 def test_goes_around(student):
-    """In a full buffer, a new transition replaces the oldest one, again and again."""
+    """After 4, 5 and 9 transitions, a buffer of four rows holds the latest four: each new one replaces the oldest."""
     student.expect("buffer_goes_around", arrays_after(4, 5, 9))
 
 
@@ -209,7 +209,7 @@ def test_small_first_values(student):
 
 @points(1, question="DDPGAgent.networks")
 def test_sizes(student):
-    """Networks and target networks fit the environment: the critic takes state and action."""
+    """All networks fit the environment; options, noise and memory get the given arguments or the documented defaults."""
     names = [f"input and output sizes of {name} and {name}_target" for name in ("actor", "critic")]
     given = ("gamma, tau, batch_size, initial_random_steps", "initial total_step and is_test", "θ and σ of the noise")
     student.expect("agent_by_default", only(*names, *given, "obs_dim, size and batch_size of memory"))
@@ -290,7 +290,7 @@ def test_form_of_an_action(student):
 
 @points(1, question="DDPGAgent.step")
 def test_step_returns(student):
-    """`step` returns the next state, the reward, and whether the episode was terminated or truncated."""
+    """`step` takes the action unchanged and returns next state, reward, and whether the episode terminated or was truncated."""
     names = [f"returned {name}" for name in ("next states", "rewards", "episode-over flags")]
     for case in ("steps_in_training", "steps_to_both_ends_at_once"):
         student.expect(case, only(*names, "actions that the environment receives"))
@@ -298,7 +298,7 @@ def test_step_returns(student):
 
 @points(1, question="DDPGAgent.step")
 def test_step_stores(student):
-    """In training, `step` stores the transition; `done` means terminated, even if the step is also truncated."""
+    """In training, `step` stores each transition once, with `done` = terminated, and leaves `total_step` as it is."""
     names = [f"stored {name}" for name in ("obs", "next_obs", "acts", "rews", "done")]
     for case in ("steps_in_training", "steps_to_both_ends_at_once"):
         student.expect(case, only("number of stored transitions", *names, "increase of total_step in step"))
@@ -323,27 +323,27 @@ def test_form_of_a_step(student):
 
 @points(2, question="DDPGAgent.update_model.critic")
 def test_critic_gradient(student):
-    """The critic takes one step on mean((Q(s, a) - r - γ Q'(s', μ'(s')))²), for any γ in [0, 1]."""
+    """If no episode terminated, the critic takes one step on mean((Q(s, a) - r - γ Q'(s', μ'(s')))²), for any γ in [0, 1]."""
     for case in ("critic_without_ends", "critic_without_discount", "critic_of_the_moment"):
         student.expect(case)
 
 
 @points(2, question="DDPGAgent.update_model.critic")
 def test_critic_at_ends(student):
-    """If the episode terminated, the target is the reward, even with two action dimensions."""
+    """With terminated transitions (target: the reward), the critic takes the right step, even for two action dimensions."""
     student.expect("critic_with_ends")
     student.expect("critic_of_two_actions_with_ends")
 
 
 @points(2, question="DDPGAgent.update_model.critic")
 def test_critic_twice(student):
-    """The critic's second step uses only the second gradient, without leftovers of earlier gradients."""
+    """In two updates, the critic takes two steps, each with only its own gradient, without leftovers of earlier ones."""
     student.expect("critic_twice")
 
 
 @points(1, question="DDPGAgent.update_model.critic")
 def test_critic_of_small_batches(student):
-    """A batch may contain a single transition, terminated or not, or several copies of one transition."""
+    """The critic takes the right step on a single transition, terminated or not, and on copies of one transition."""
     for case in ("critic_of_one_transition", "critic_of_one_end", "critic_of_equal_rows"):
         student.expect(case)
 
@@ -362,7 +362,7 @@ def test_losses(student):
 
 @points(1, question="DDPGAgent.update_model.actor")
 def test_actor_twice(student):
-    """The actor's second step uses only the second gradient; the actor's update does not change the critic."""
+    """In two updates, the actor takes two steps, the second with only its own gradient; the critic takes none for it."""
     names = (
         "steps of actor_optimizer",
         "gradient of the actor in step 2",
@@ -374,7 +374,7 @@ def test_actor_twice(student):
 
 @points(1, question="DDPGAgent.update_model.actor")
 def test_actor_climbs_the_new_critic(student):
-    """The actor's loss uses the critic that has just been updated."""
+    """Loss and gradient of the actor are those for the critic that has just been updated."""
     student.expect("actor_after_its_critic", only("gradient of the actor in step 1", "returned actor losses"))
 
 
@@ -457,7 +457,7 @@ def test_form_of_what_is_plotted(student):
 
 @points(1, question="DDPGAgent.test")
 def test_an_episode_is_shown(student):
-    """`test` plays one episode as a test, however long, to its time limit, and renders one frame before each step."""
+    """`test` plays one episode as a test, however long, renders a frame before each step, and prints the score."""
     student.expect("test_to_a_time_limit", one_episode)
     student.expect("test_longer_than_the_pendulum", one_episode)
 
@@ -479,13 +479,13 @@ def test_units_of_a_pendulum(student):
 
 @points(1, question="ActionNormalizer")
 def test_units_of_each_dimension(student):
-    """Every dimension has its own range, which need not be centered at 0."""
+    """`action` is right if dimensions have different ranges, not centered at 0, and `step` uses its result."""
     student.expect("units_of_each_dimension", only("results of action", "actions that step passes to the environment"))
 
 
 @points(1, question="ActionNormalizer")
 def test_units_and_back(student):
-    """`reverse_action` is the inverse of `action`."""
+    """`reverse_action` is right if dimensions have different ranges: it is the inverse of `action`."""
     student.expect("units_and_back", only("results of reverse_action"))
 
 

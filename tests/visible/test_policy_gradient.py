@@ -36,7 +36,7 @@ def test_returns_by_hand(student):
 
 @points(1, question="get_returns")
 def test_several_episodes(student):
-    """A return includes the last reward of its episode, and no rewards of the next episode, however long they are."""
+    """Returns are right for one or several episodes of any length: each ends with the last reward of its own episode."""
     student.expect("returns_several_episodes", only("returns"))
     student.expect("returns_one_episode", only("returns"))
     student.expect("returns_of_long_episodes", only("returns"))
@@ -44,20 +44,20 @@ def test_several_episodes(student):
 
 @points(1, question="get_returns")
 def test_tail(student):
-    """The last episode may be unfinished: its sums stop at the last row."""
+    """Returns are right if the last episode is unfinished: its sums stop at the last row."""
     student.expect("returns_tail", only("returns"))
     student.expect("returns_no_end", only("returns"))
 
 
 @points(1, question="get_returns")
 def test_default_discount(student):
-    """The default discount factor is 0.95."""
+    """Without `discount_factor`, the returns are those for 0.95."""
     student.expect("returns_default_discount", only("returns"))
 
 
 @points(1, question="get_returns")
 def test_discounts_of_zero_and_one(student):
-    """With discount 0, returns equal the rewards, without nan; with discount 1, they are plain sums."""
+    """With discount 0, returns equal the rewards (and none is nan); with discount 1, they are plain sums."""
     student.expect("returns_discount_zero", only("returns"))
     student.expect("returns_discount_one", only("returns"))
 
@@ -88,13 +88,13 @@ def test_vanilla_value(student):
 
 @points(2, question="get_vanilla_policy_gradient_loss")
 def test_vanilla_gradient(student):
-    """Gradient descent on the loss makes rewarded actions more likely; the gradient reaches every layer."""
+    """In every layer, the gradient is that of -mean(log π(a | s) · R), here for positive returns."""
     student.expect("vanilla_positive_returns", gradient)
 
 
 @points(1, question="get_vanilla_policy_gradient_loss")
 def test_vanilla_unlikely_actions(student):
-    """If a log-probability is -150, the probability underflows to 0, but loss and gradient stay finite."""
+    """If a log-probability is -150 (its probability underflows to 0), loss and gradient are still right."""
     student.expect("vanilla_far", only("loss", "gradient of the network"))
 
 
@@ -123,7 +123,7 @@ def test_actions(student):
 
 @points(1, question="collect_rollouts")
 def test_whole_episodes(student):
-    """Every episode starts with a reset and is played to its end, however long; each step becomes one row."""
+    """Every episode, however long, runs from a reset to its end; each step is one row, and only the last is terminated."""
     student.expect("rollouts_long")
 
 
@@ -157,7 +157,7 @@ def test_value_loss_value(student):
 
 @points(2, question="get_value_net_loss")
 def test_value_loss_gradient(student):
-    """The gradient of the loss reaches every layer of the value network."""
+    """In every layer of the value network, the gradient is that of the mean squared error."""
     student.expect("value_loss_batch", gradient)
 
 
@@ -191,7 +191,7 @@ def test_advantages_of_equals(student):
 
 @points(1, question="get_advantages")
 def test_advantages_of_any_scale(student):
-    """Advantages are standardized even if R - V varies by only 0.0001; an outlier among sixty rows is not clipped."""
+    """Advantages are right if R - V varies by only 0.0001, and if there is an outlier among sixty rows (it is not clipped)."""
     # float32 resolves differences of a ten-thousandth near 1 only to about one part in a thousand.
     student.expect("advantages_nearly_equal", only("advantages"), also=population_std, rtol=1e-3)
     student.expect("advantages_outlier", only("advantages"), also=population_std)
@@ -223,13 +223,13 @@ def test_whole_collections(student):
 
 @points(1, question="train_policy_gradient.without_critic")
 def test_lists(student):
-    """The lists have one actor loss per minibatch, one final reward per collection, one learning rate per scheduler step."""
+    """The lists contain the actor losses of all minibatches, the final rewards, and one learning rate per scheduler step."""
     student.expect("train_scheduled", lists_of_the_policy)
 
 
 @points(1, question="train_policy_gradient.without_critic")
 def test_arguments(student):
-    """Arguments are passed on unchanged, the scheduler is stepped once per collection, and the defaults are the stub's."""
+    """Arguments are passed on unchanged, the scheduler is stepped once per collection, and defaults are those in the stub."""
     student.expect("train_scheduled", passed_on)
     student.expect("train_by_default", defaults)
 
@@ -250,7 +250,7 @@ def test_trains_on_advantages(student):
 
 @points(2, question="train_policy_gradient.with_critic")
 def test_both_networks_are_updated(student):
-    """Each update also trains the value network, on its own loss times critic_loss_multiplier."""
+    """Each update trains the policy on its own loss, and the value network on critic_loss_multiplier · its own loss."""
     student.expect("train_critic_minibatches", both_updates(0.5))
     student.expect("train_critic_by_default", both_updates(0.0))
 
@@ -292,7 +292,7 @@ def test_shuffled(student):
 
 @points(1, question="train_policy_gradient.minibatches")
 def test_rows_stay_aligned(student):
-    """Observations, actions, old logits, returns and advantages of a minibatch come from the same rows."""
+    """Everything in a minibatch comes from the same rows, and the old logits are the recorded ones."""
     student.expect("train_minibatches", of_their_rows)
 
 
@@ -313,34 +313,34 @@ def test_minibatches_form(student):
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_inside_the_range(student):
-    """Inside the clip range, the loss is minus the mean of ratio times advantage; before any update, all ratios are 1."""
+    """Before any update (all ratios are 1) and inside the clip range, the loss is minus the mean of ratio · advantage."""
     student.expect("ppo_before_the_first_step", loss)
     student.expect("ppo_inside_the_range", loss)
 
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_clipped_value(student):
-    """Outside the clip range (ε = 0.27 or 10), the loss uses the smaller of the two products, clipped and unclipped."""
+    """For ε = 0.27 and ε = 10, the loss is minus the mean of the smaller of the two products, clipped and unclipped."""
     student.expect("ppo_both_sides", loss)
     student.expect("ppo_wide_clip", loss)
 
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_clipped_gradient(student):
-    """Rows that use the clipped product add nothing to the gradient; every other row adds that of ratio times advantage."""
+    """Rows whose clipped product is smaller add nothing to the gradient; all others add the gradient of ratio · advantage."""
     student.expect("ppo_both_sides", gradient)
     student.expect("ppo_wide_clip", gradient)
 
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_default_range(student):
-    """The default clip range is 0.2."""
+    """Without `ppo_clip`, the loss is that for a clip range of 0.2."""
     student.expect("ppo_without_a_range", loss)
 
 
 @points(1, question="get_PPO_policy_gradient_loss")
 def test_ppo_unlikely_actions(student):
-    """The ratio is finite even if both log-probabilities are -150, where the quotient of the probabilities is 0 / 0."""
+    """If both log-probabilities are -150 (the quotient of the probabilities is 0 / 0), loss and gradient are still right."""
     student.expect("ppo_far", only("loss", "gradient of the network"))
 
 

@@ -30,7 +30,7 @@ def test_form_of_advantages(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.bootstrap")
 def test_episode_goes_on(student):
-    """The value after a step is the value of its own next state, not of the next row."""
+    """The last advantage is right if the episode goes on; truncated steps use their own next state, not the next row."""
     student.expect("goes_on", only("advantage of the last step"))
     student.expect("another_episode_in_the_next_row", only("truncated steps whose advantage depends on the next row"))
     student.expect("time_is_up_twice", only("all truncated steps use next_state, or none of them does"))
@@ -38,33 +38,33 @@ def test_episode_goes_on(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.bootstrap")
 def test_nothing_else_given(student):
-    """Without next states, the rows are one episode that terminated in the last row."""
+    """Without next states, the last advantage is that of an episode that terminated in the last row."""
     for case in ("nothing_else_given", "one_step_and_nothing_else"):
         student.expect(case, only("advantage of the last step"))
 
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_episode_comes_to_an_end(student):
-    """If the last step terminated the episode, no value counts after it."""
+    """Advantages are right if the last step terminated the episode: no value counts after it."""
     student.expect("comes_to_an_end", only("advantages up to the last end of an episode"))
 
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_terminated_inside(student):
-    """At a terminated step inside the rows, neither the next V nor the next A counts, even if the step is also truncated."""
+    """Advantages are right at terminated steps inside the rows (next V and A do not count), even if also truncated."""
     student.expect("terminated_inside", only("advantages up to the last end of an episode"))
     student.expect("both_ends_at_one_step", only("advantages up to the last end of an episode"))
 
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_truncated_inside(student):
-    """At a truncated step inside the rows, the value of the next state counts, but the next advantage does not."""
+    """Advantages are right at truncated steps inside the rows: the next V counts, but the next A does not."""
     student.expect("truncated_inside", only("advantages up to the last end of an episode"))
 
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_gamma_and_lambda_of_zero_and_one(student):
-    """γ and λ may be 0 or 1, and the caller may pass only `terminated`, or only `truncated`."""
+    """Advantages are right for γ or λ of 0 or 1, and if only `terminated` or only `truncated` is passed."""
     for case in ("gamma_of_zero", "lambda_of_zero", "gamma_of_one", "lambda_of_one"):
         student.expect(case, only("advantages up to the last end of an episode"))
 
@@ -173,7 +173,7 @@ def spread(facts):
 
 @points(1, question="IndependentGaussianProcess.get_dist")
 def test_density(student):
-    """The log-density is the sum over the dimensions; the example gives -6.1296 and -4.9586."""
+    """The log-density is right for three dimensions, and for the example, whose first rows give -6.1296 and -4.9586."""
     student.expect("seeds_example", only("log-density"))
     student.expect("three_dimensions", only("log-density"))
 
@@ -187,7 +187,7 @@ def test_form_of_the_density(student):
 
 @points(1, question="IndependentGaussianProcess.get_dist")
 def test_gradients_of_the_density(student):
-    """Gradients flow to μ and log σ."""
+    """The gradients of the log-density with respect to μ and log σ are right."""
     student.expect("three_dimensions", only("gradient for mu", "gradient for log_sigma"))
 
 
@@ -200,7 +200,7 @@ def test_near_and_far(student):
 
 @points(1, question="IndependentGaussianProcess.entropy")
 def test_entropy(student):
-    """The entropy grows with every log σ and does not depend on μ."""
+    """The entropy and its gradient for log σ are right; there is no gradient for μ."""
     student.expect("entropy_of_three_dimensions", only("entropy"))
     student.expect("entropy_of_three_dimensions", no_gradient_for_mu)
 
@@ -271,7 +271,7 @@ def test_newest_observations(student):
 
 @points(1, question="EpisodeMemory.get_recent_state")
 def test_before_the_first_observation(student):
-    """Zeros at the front replace missing observations; the call appends no observation."""
+    """All states of two episodes are right, with zeros at the front for missing observations; the call changes nothing."""
     student.expect(
         "windows_of_three", only("states of episode 1", "states of episode 2", "get_recent_state has no side effects")
     )
@@ -305,7 +305,7 @@ def test_actions(student):
 
 @points(1, question="PPOAgent.forward")
 def test_no_exploration_in_a_test(student):
-    """If the agent is not in training, the action is the mean."""
+    """The action is the mean if the agent is not in training; if it is, the action is a sample."""
     student.expect("acts_without_exploring", only(*in_calls(("action",), 3)))
 
 
@@ -385,13 +385,13 @@ def test_rows_of_an_episode(student):
 
 @points(1, question="PPOAgent.finish_episode")
 def test_advantages_of_an_episode_that_terminated(student):
-    """If an episode terminated, no value counts after its last step."""
+    """If an episode terminated, the advantages are right: no value counts after its last step."""
     student.expect("episode_that_terminated", only("advantage"))
 
 
 @points(1, question="PPOAgent.finish_episode")
 def test_advantages_of_an_episode_that_was_truncated(student):
-    """If an episode was truncated, the value of the final state counts after its last step."""
+    """If an episode was truncated, the advantages are right: the value of the final state counts after its last step."""
     for case in ("episode_that_was_truncated", "single_step_that_was_truncated"):
         student.expect(case, only("advantage"))
 
@@ -406,7 +406,7 @@ def test_form_of_an_episode(student):
 
 @points(1, question="PPOAgent.policy_loss")
 def test_first_step(student):
-    """The loss uses the ratio of the current policy and the recorded one, even where the density is tiny."""
+    """At the first step (all ratios are 1) and where densities are tiny, loss and gradients are right."""
     names = ("loss", "gradient for mu", "gradient for log_sigma", "other parameters have a gradient")
     student.expect("at_the_first_step", only(*names))
     student.expect("actions_far_away", only(*names), rtol=1e-3, atol=1e-4)  # logarithms of -200, in single precision
@@ -414,20 +414,20 @@ def test_first_step(student):
 
 @points(1, question="PPOAgent.policy_loss")
 def test_clipped_objective(student):
-    """In each row, the smaller of ratio · A and clipped ratio · A counts, for any `clip`."""
+    """For any `clip`, the loss is minus the mean of the smaller of ratio · A and clipped ratio · A."""
     for case in ("ratios_on_both_sides", "a_wide_clip_range"):
         student.expect(case, only("loss"))
 
 
 @points(1, question="PPOAgent.policy_loss")
 def test_where_the_gradient_ends(student):
-    """Outside the clip range, the gradient is 0 only where the ratio has moved in the direction that A asks for."""
+    """The gradients are right: 0 only where the ratio has left the clip range in the direction that A asks for."""
     student.expect("ratios_on_both_sides", only("gradient for mu", "gradient for log_sigma"))
 
 
 @points(1, question="PPOAgent.policy_loss")
 def test_entropy_bonus(student):
-    """The loss contains minus entropy_coef times the mean entropy, for any number of rows."""
+    """With an entropy bonus, loss and gradient for log σ are right: minus entropy_coef times the mean entropy is added."""
     for case in ("with_an_entropy_bonus", "a_batch_of_one_row"):
         student.expect(case, only("loss", "gradient for log_sigma"))
 

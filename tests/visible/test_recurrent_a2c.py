@@ -40,7 +40,7 @@ def test_what_is_returned(student):
 
 @points(2, question="forward")
 def test_activations(student):
-    """An activation function follows each convolution and `hid`."""
+    """Each layer is used once, conv0 gets obs_t unchanged, and an activation follows each convolution and `hid`."""
     names = ("number of uses of each layer", "conv0 receives obs_t unchanged", *(f"between {pair}" for pair in BETWEEN))
     student.expect("network_five_games", only(*names))
 
@@ -116,19 +116,19 @@ def test_one_game(student):
 
 @points(2, question="train_on_rollout.policy")
 def test_policy_by_hand(student):
-    """Rewards 1, 4, 2, values 1, 2, 0, 0 and γ = ½ give the advantages 2.5, 3, 2, for actions with probability ½."""
+    """The gradient of -J is right for rewards 1, 4, 2, values 1, 2, 0, 0 and γ = ½, which give the advantages 2.5, 3, 2."""
     student.expect("losses_by_hand", only(POLICY))
 
 
 @points(1, question="train_on_rollout.policy")
 def test_policy_gradient(student):
-    """-J is a mean over games and columns; each action is weighted by the advantage of its own game."""
+    """The gradient of -J is that of a mean over games and columns, where each action has the advantage of its own game."""
     student.expect("losses_without_ends", only(POLICY))
 
 
 @points(2, question="train_on_rollout.policy")
 def test_what_follows_the_rollout(student):
-    """If the game continues after the rollout, the return bootstraps with V(s_L) and ignores the last column's reward."""
+    """The gradient of -J is right if the game continues: G_L is V(s_L), and the last column's reward does not count."""
     student.expect("losses_to_be_continued", only(POLICY))
     student.expect("losses_with_a_last_reward", only(POLICY))
 
@@ -141,27 +141,27 @@ def test_advantage_is_constant(student):
 
 @points(2, question="train_on_rollout.policy")
 def test_logits_far_apart(student):
-    """Even if the probability of an action is as small as e^-200, the gradient of log π is finite and right."""
+    """The gradient of -J is right even if the probability of an action is as small as e^-200."""
     student.expect("logits_far_apart", only(POLICY), also=not_known)
 
 
 @points(2, question="train_on_rollout.value")
 def test_value_by_hand(student):
-    """Rewards 1, 4, 2, values 1, 2, 0, 0 and γ = ½ give the errors 1, 2, 2 and the value loss 3."""
+    """The gradient of the value loss is right for rewards 1, 4, 2, values 1, 2, 0, 0 and γ = ½ (errors 1, 2, 2; loss 3)."""
     inputs = student.case("losses_by_hand").inputs
     student.expect("losses_by_hand", only(VALUE), also=n_step_value_loss(inputs))
 
 
 @points(2, question="train_on_rollout.value")
 def test_value_gradient(student):
-    """The value loss is a mean over games and columns; each value has its own target, which is a constant."""
+    """The gradient of the value loss is that of a mean over games and columns, with a constant target for each value."""
     inputs = student.case("losses_without_ends").inputs
     student.expect("losses_without_ends", only(VALUE), also=n_step_value_loss(inputs))
 
 
 @points(1, question="train_on_rollout.value")
 def test_value_without_discount(student):
-    """With γ = 1, the next value counts in full; with γ = 0, it does not count."""
+    """The gradient of the value loss is right for γ = 1 (the next value counts in full) and γ = 0 (it does not count)."""
     for name in ("losses_without_discount", "losses_of_the_moment"):
         inputs = student.case(name).inputs
         student.expect(name, only(VALUE), also=n_step_value_loss(inputs))
@@ -169,7 +169,7 @@ def test_value_without_discount(student):
 
 @points(1, question="train_on_rollout.value")
 def test_last_target(student):
-    """If the game continues after the rollout, V(s_L) is in the target of V(s_(L-1))."""
+    """The gradient of the value loss is right if the game continues: V(s_L) is in the target of V(s_(L-1))."""
     inputs = student.case("losses_to_be_continued").inputs
     student.expect("losses_to_be_continued", only(VALUE), also=n_step_value_loss(inputs))
 
@@ -194,19 +194,19 @@ def test_nothing_played(student):
 
 @points(1, question="train_on_rollout.ends")
 def test_value_at_an_end(student):
-    """If a reward is the last of its game, the target of the value loss contains no next value."""
+    """At an end, value targets contain no next value; dead ticks add 0, and all other columns are trained on as usual."""
     student.expect("losses_past_an_end", ends_of("value"))
 
 
 @points(1, question="train_on_rollout.ends")
 def test_end_in_the_last_column(student):
-    """If a game ends in the last column, neither returns nor targets use the value of its last frame."""
+    """If a game ends in the last column, neither loss uses the value of its last frame; dead ticks add 0."""
     student.expect("losses_end_at_the_end")
 
 
 @points(3, question="train_on_rollout.entropy")
 def test_entropy_gradient(student):
-    """The entropy bonus is 0.01 times the mean entropy over games and columns; it makes the policy more random."""
+    """The gradient of the entropy term is that of -0.01 times the mean entropy over games and columns."""
     inputs = student.case("losses_without_ends").inputs
     # Its numbers are about 1e-5, and 0.01 of them is a mistake: a larger tolerance would take that for 0.
     student.expect("losses_without_ends", only(ENTROPY), also=other_entropy(inputs), atol=1e-9)
@@ -215,7 +215,7 @@ def test_entropy_gradient(student):
 
 @points(2, question="train_on_rollout.entropy")
 def test_entropy_of_a_certain_policy(student):
-    """The entropy of an almost deterministic policy is a number, not nan."""
+    """If the policy is almost deterministic, the loss is finite, and the entropy has a gradient."""
     student.expect("logits_far_apart", only("the loss is finite"))
 
 
