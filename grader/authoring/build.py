@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict
@@ -159,7 +159,7 @@ def _from_trials(
         same_cases = list(before) == list(solved) and not moved
         if old is None or (old.seed, old.stub) != (chosen, stub) or not same_cases:
             stale.append(path)
-            for line in describe_moves(home, suite, moved):
+            for line in [*describe_moves(home, suite, moved), *_list_hand_edits(home, path, moved)]:
                 options.report(line)
             if not check:
                 released = old.replaced_by(stub) if old else {}
@@ -185,6 +185,14 @@ def _from_trials(
                         path, answers.render_mistakes(name, {key: _kept(known.get(key), now) for key, now in found.items()})
                     )
     return stale
+
+
+def _list_hand_edits(home: AssignmentFiles, path: Path, moved: Collection[str]) -> Iterator[str]:
+    """Yield a remark if a file of answers is newer than all of its sources: somebody may have edited it."""
+    sources = [home.solution / "cases.py", home.solution / home.assignment.submission, home.drivers]
+    if moved and path.is_file() and all(path.stat().st_mtime > source.stat().st_mtime for source in sources):
+        where, first = (each.relative_to(home.root) for each in (path, sources[0]))
+        yield f"{where} was newer than its sources: if you edited it, edit {first} or the solution instead"
 
 
 def list_damaged(home: AssignmentFiles) -> list[Path]:

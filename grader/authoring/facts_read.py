@@ -25,7 +25,9 @@ def list_unknown_facts(home: AssignmentFiles, cases: Mapping[str, Case]) -> Iter
         for case, fact, line in _list_selected(home.checks[suite]):
             answer = cases[case].answer if case in cases else None
             if isinstance(answer, dict) and fact not in answer:
-                what = f"the answer of case {case} has no fact {fact!r}; {suggest(fact, map(str, answer))}"
+                close = suggest(fact, map(str, answer)).removesuffix("?")
+                driver = f"the driver {cases[case].driver} ({home.drivers.relative_to(home.root).as_posix()})"
+                what = f"the answer of case {case} has no fact {fact!r} ({close}): correct it here, or in {driver}"
                 found.setdefault(fact, []).append(Slip(home.checks[suite], line, what))
     for first, *more in found.values():
         yield first._replace(text=f"{first.text} ({len(more)} more calls name it)") if more else first

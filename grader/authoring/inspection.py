@@ -32,7 +32,7 @@ from grader.authoring.solution_read import list_solution_slips
 from grader.authoring.staleness import list_stale_files
 from grader.course.handwritten import suggest
 from grader.proof.catalogue import PARAMETERS, REWRITE, CatalogueError, Variant, is_draft, load_catalogue
-from grader.proof.collateral import read_exceptions
+from grader.proof.collateral import find_unknown_exceptions, read_exceptions
 from grader.proof.ideas import get_ideas_path, read_ideas
 from grader.proof.mutants import read_survivors
 from grader.proof.trials import list_unit_questions
@@ -230,6 +230,7 @@ def _inspect_questions(
 def _inspect_ideas(home: AssignmentFiles, checks: Mapping[str, list[ReadCheck]], mistakes: list[Variant]) -> Iterator[Slip]:
     """Yield checks and mistakes in catches.toml that do not exist, and mistakes that no proof tries on the check."""
     path, names = get_ideas_path(home), {name: one for one in mistakes for name in (one.id, one.idea)}
+    ids = {question.id for question in home.assignment.questions}
     known = {f"{suite}/{check.name}": check for suite in SUITES for check in checks[suite]}
     for idea in read_ideas(home):
         check = known.get(idea.check.partition("[")[0])
@@ -243,7 +244,7 @@ def _inspect_ideas(home: AssignmentFiles, checks: Mapping[str, list[ReadCheck]],
                 yield Slip(path, idea.line, f"there is no mistake {name!r} in mistakes.py; {suggest(name, names)}")
                 continue
             tried = list_unit_questions(home.assignment, mistake.function) | {mistake.question}
-            if check and check.question and check.question not in tried:
+            if check and check.question in ids and check.question not in tried:
                 text = f"{name} is a mistake of {mistake.question}, so no proof tries it on {idea.check} ({check.question})"
                 yield Slip(path, idea.line, text)
 
@@ -271,6 +272,8 @@ def _read_catalogue(home: AssignmentFiles, blind: bool) -> tuple[list[Variant], 
         if kind == "mistakes":
             mistakes = found
     slips += _inspect_hints(home, mistakes)
+    if mistakes:
+        slips += (Slip(home.solution / "collateral.toml", *found) for found in find_unknown_exceptions(home, mistakes))
     for read in (read_survivors, read_exceptions, read_ideas):
         try:
             read(home)

@@ -186,8 +186,9 @@ def _find_missing_module(home: AssignmentFiles, name: str, path: Path) -> str:
         return ""
     if _is_theirs(home, first) or first in REPLACED or first in sys.modules or importlib.util.find_spec(first):
         return ""
-    close = suggest(first, [*OFTEN, *sys.stdlib_module_names])
-    return f"there is no module {first!r}; {close if close.startswith('did') else 'correct its name, or install it'}"
+    if close := difflib.get_close_matches(first, [*OFTEN, *sys.stdlib_module_names], 1, CLOSE):
+        return f"there is no module {first!r}; did you mean {close[0]!r}?"
+    return f"there is no module {first!r}; correct its name, or install it and list it in `requirements` of assignment.toml"
 
 
 def _is_theirs(home: AssignmentFiles, name: str) -> bool:

@@ -22,6 +22,9 @@ else:
     import tomli as tomllib
 
 
+SHORTEST = 0.1  # seconds of a call
+
+
 class Slip(NamedTuple):
     """Something that an author has to correct, or at least to know.
 
@@ -53,6 +56,7 @@ def list_setting_slips(path: Path) -> Iterator[Slip]:
     try:
         content = tomllib.loads(text)
         yield from (named := list(_find_wrong_names(path, content, lines)))
+        yield from _find_short_limits(path, content, lines)
         # As JSON, because tuples are lists there; TOML has no other type that this model knows.
         Assignment.model_validate_json(json.dumps(content, default=str), strict=True)
     except tomllib.TOMLDecodeError as error:
@@ -85,6 +89,18 @@ def _find_wrong_names(path: Path, content: dict[str, Any], lines: list[str]) -> 
             text = f"a second question has the id {question['id']!r}; the first is in line {first[question['id']]}"
             yield Slip(path, line, text)
         first.setdefault(str(question.get("id")), line)
+
+
+def _find_short_limits(path: Path, content: dict[str, Any], lines: list[str]) -> Iterator[Slip]:
+    """Yield limits that stop right work on a slow machine, or the whole run before the first call has ended."""
+    limits = content.get("limits")
+    seconds, budget = (limits.get(name) if isinstance(limits, dict) else None for name in ("seconds", "budget"))
+    if isinstance(seconds, (int, float)) and 0 < seconds < SHORTEST:
+        text = f"limits.seconds: expected at least {SHORTEST:g}, because machines differ, found {seconds:g}"
+        yield Slip(path, _line_of_setting(lines, ("limits", "seconds")), text)
+    elif isinstance(seconds, (int, float)) and isinstance(budget, (int, float)) and 0 < budget < seconds:
+        text = f"limits.budget: expected more than `seconds` ({seconds:g}), because it is for all calls, found {budget:g}"
+        yield Slip(path, _line_of_setting(lines, ("limits", "budget")), text)
 
 
 def _list_tables(content: dict[str, Any]) -> list[dict[str, Any]]:

@@ -34,7 +34,8 @@ def list_solution_slips(home: AssignmentFiles) -> Iterator[Slip]:
             where = find_question_line(settings, question.id)
             yield Slip(settings, where, f"{missing}; {suggest(question.function, definitions)}")
         elif not faults and not any(_holds(node, line) for line in blanks):
-            what = f"{node.name} has no line # BEGIN SOLUTION {question.id}: the stub would hold its solution"
+            marks = f"no lines # BEGIN SOLUTION {question.id} and # END SOLUTION"
+            what = f"{node.name} has {marks}, so the stub would contain its solution; write them around what students write"
             yield Slip(path, node.lineno, what, stops=question.id not in blanks.values() and not question.together)
     yield from _list_foreign(home, blanks, definitions)
     yield from (Slip(path, line, what) for line, what in _list_cut_docstrings(blanks, definitions.values()))

@@ -5,12 +5,14 @@ Checks of end-to-end questions do not count, because a mistake in any part must 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
-from grader.assignment import Assignment, AssignmentFiles
+from grader.assignment import Assignment, AssignmentFiles, UsageError
+from grader.course.handwritten import suggest
 from grader.proof.catalogue import Variant
 from grader.proof.entries import read_entries
 from grader.report.model import CheckResult
@@ -40,6 +42,17 @@ class CollateralException(BaseModel):
 def read_exceptions(home: AssignmentFiles) -> list[CollateralException]:
     """Return the exceptions in solutions/NAME/collateral.toml."""
     return read_entries(home.solution / "collateral.toml", "collateral", CollateralException)
+
+
+def find_unknown_exceptions(home: AssignmentFiles, mistakes: Sequence[Variant]) -> Iterator[tuple[int, str]]:
+    """Yield the line of each exception for a mistake that the catalogue does not have, and what is wrong."""
+    known = {name: one for one in mistakes for name in (one.id, one.idea)}
+    with contextlib.suppress(UsageError):  # reported when the file is read
+        for entry in read_exceptions(home):
+            if entry.mistake not in known:
+                text = (home.solution / "collateral.toml").read_text(encoding="utf-8")
+                line = text[: max(text.find(entry.mistake), 0)].count("\n") + 1
+                yield line, f"there is no mistake {entry.mistake!r} in mistakes.py; {suggest(entry.mistake, known)}"
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,8 @@ def _find_line(text: str, suite: str, check: str) -> int:
     for number, line in enumerate(text.splitlines(), 1):
         if header := re.match(r"\s*\[\s*(\w+)\s*\]", line):
             table = header[1]
+            if table == suite and not check:
+                return number
         elif table == suite and re.match(rf"""\s*["']?{re.escape(check)}["']?\s*=""", line):
             return number
     return 0

@@ -6,7 +6,7 @@ import ast
 import re
 
 from grader.assignment import SUITES, AssignmentFiles
-from grader.report.model import CheckResult, Outcome, Report
+from grader.report.model import Cause, CheckResult, Outcome, Report
 
 MOST = 300  # characters
 PLACE = re.compile(r"""(?:tests/)?(?P<file>(?:visible|hidden|views)/\w+\.py)['"]?(?:, line |:)(?P<line>\d+)""")
@@ -19,6 +19,9 @@ def explain_loss(home: AssignmentFiles, report: Report) -> str:
     if lost:
         more = f" (and {len(lost) - 1} more checks)" if len(lost) > 1 else ""
         return f"{_explain_check(home, lost[0])}{more}"
+    if late := [check for check in report.checks if check.cause is Cause.RUN_BUDGET]:
+        settings = f"assignments/{home.assignment.name}/assignment.toml"
+        return f"the solution does not finish: {late[0].message}; raise limits.budget in {settings}"
     if report.cause or not report.final:
         return f"the solution was not graded: {shorten_account(report.explain_stop())}"
     return ""
@@ -39,13 +42,21 @@ def _explain_check(home: AssignmentFiles, check: CheckResult) -> str:
         where = f"tests/{places[-1]['file']}:{places[-1]['line']}" if places else where
         return f"{where}: the check {name} cannot be run: {said[:MOST]}"
     said = " ".join(f"{check.message} {check.detail}".split())
-    return f"{where}: the solution does not pass {name}: {said[:MOST]}"
+    return f"{where}: the solution does not pass {name}: {said[:MOST]}; correct it, or the check"
 
 
 def begin_text(text: str) -> str:
-    """Return the first line of a text, with the next one if the first only announces it."""
-    first, _, rest = text.strip().partition("\n")
-    return f"{first} {rest.strip().partition(chr(10))[0]}"[:MOST] if first.endswith(":") else first[:MOST]
+    """Return the first line of a text, with the next one if the first only announces it, and with what was got."""
+    first, *rest = [line.strip() for line in text.strip().splitlines()] or [""]
+    if first.endswith(":") and rest:
+        first = f"{first} {rest.pop(0)}"
+    if rest and rest[0].startswith("got "):
+        return f"{_cut(first)}, {_cut(' '.join(rest[0].split()))}"
+    return first[:MOST]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST // 2 else f"{text[: MOST // 2]} ..."
 
 
 def find_check(home: AssignmentFiles, check: str) -> str:

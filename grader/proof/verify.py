@@ -291,23 +291,25 @@ class Proof:
         """
         if not self.wrong:
             return
+        build, stale = f"run `python -m grader build {self.home.assignment.name}`", False
         for variant, task in zip(self.wrong, tasks, strict=True):
             tried = self.trials.result(task)
             self.tried[variant.id] = variant, task, tried.verdict
+            stale |= bool(tried.stale)
             yield from self._caught(variant, task, tried)
             if is_draft(variant.hint):
                 yield f"the hint of {variant.id} {REWRITE}", True
-            yield from ((line, True) for line in tried.stale)
+            yield from ((f"{line}; {build}", True) for line in tried.stale)
         for suite, entries in known.items():
             where = self.home.mistakes[suite].relative_to(self.home.root)
             for gone in sorted(entries.keys() - self.tried.keys()):
-                yield f"{where} is stale: it has {gone}, which is not in the catalogue", True
+                yield f"{where} is stale: it has {gone}, which is not in the catalogue; {build}", True
 
         matrix = self.matrix()
         yield from ((line, None) for line in matrix.lines())
         for check in matrix.vacuous():
             only = " except by an exception, which any check would show" if matrix.caught_by[check.id] else ""
-            advice = "add the mistake that it is for, or delete it"
+            advice = "let it compare more, add the mistake that it is for, or delete it"
             name = check.id.partition("/")[2]
             yield f"{find_check(self.home, check.id)}: {name} is vacuous: no mistake fails it{only}; {advice}", True
         yield from ((line, None) for line in ["", *matrix.remarks()])
@@ -319,7 +321,8 @@ class Proof:
         hinted = [each.id for each in self.wrong if each.question not in whole and self.tried[each.id][2].failed]
         recognized = matrix.recognized()
         share = f"mistakes are recognized by their own hint (at least {RECOGNIZED:.0%} must be)"
-        yield f"{len(recognized)} of {len(hinted)} {share}", len(recognized) < RECOGNIZED * len(hinted)
+        few = len(recognized) < RECOGNIZED * len(hinted)
+        yield f"{len(recognized)} of {len(hinted)} {share}", None if few and stale else few
         yield from ((f"not recognized by its own hint: {name}", None) for name in hinted if name not in recognized)
         seen, explained = {*matrix.caught_in("visible")} & {*hinted}, matrix.recognized("visible")
         yield f"visible checks recognize {len(explained)} of the {len(seen)} mistakes that they catch", None

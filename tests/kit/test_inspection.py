@@ -252,7 +252,7 @@ SLIPS = {
         SOLUTION,
         "# BEGIN SOLUTION spread\n    return (max(values) - min(values)) * scale\n    # END SOLUTION",
         "return (max(values) - min(values)) * scale",
-        f"{SOLUTION}:14: spread has no line # BEGIN SOLUTION",
+        f"{SOLUTION}:14: spread has no lines # BEGIN SOLUTION",
     ),
     "a solution that is not Python": (SOLUTION, "    return result", "    return = result", f"{SOLUTION}:10: not valid Python"),
     "drivers that are not Python": (DRIVERS, "def total(", "def total((", f"{DRIVERS}:1: not valid Python"),
@@ -293,6 +293,18 @@ SLIPS = {
         "\n[[collateral]]\nmistake = 'product'\n",
         "solutions/toy/collateral.toml:2: entry 1: reason: expected a value, found none; add a line `reason = ...`",
     ),
+    "a misspelled key in an exception": (
+        "solutions/toy/collateral.toml",
+        None,
+        "[[collateral]]\nreason = 'r'\nmistakes = 'product'\n",
+        "solutions/toy/collateral.toml:3: entry 1: mistakes: there is no key 'mistakes' here; did you mean 'mistake'?",
+    ),
+    "an exception for an unknown mistake": (
+        "solutions/toy/collateral.toml",
+        None,
+        "[[collateral]]\nreason = 'r'\nmistake = 'produkt'\n",
+        "solutions/toy/collateral.toml:3: there is no mistake 'produkt' in mistakes.py; did you mean 'product'?",
+    ),
     "survivors that are a number": (
         "solutions/toy/survivors.toml",
         None,
@@ -309,7 +321,7 @@ SLIPS = {
         "solutions/toy/catches.toml",
         None,
         "[visibel]\ntest_three = []\n",
-        "solutions/toy/catches.toml:0: visibel: there is no key 'visibel' here; did you mean 'visible'?",
+        "solutions/toy/catches.toml:1: visibel: there is no key 'visibel' here; did you mean 'visible'?",
     ),
     "exceptions below another key": (
         "solutions/toy/collateral.toml",
@@ -404,6 +416,25 @@ ONE_LINE = {
         "def total(",
         "import nump as np\n\n\ndef total(",
         f"{DRIVERS}:1: there is no module 'nump'; did you mean 'numpy'?",
+    ),
+    "a module that is not installed": (
+        DRIVERS,
+        "def total(",
+        "import numba\n\n\ndef total(",
+        f"{DRIVERS}:1: there is no module 'numba'; correct its name, or install it and list it in `requirements` of "
+        "assignment.toml",
+    ),
+    "a limit below what machines need": (
+        TOML,
+        "[[questions]]",
+        "[limits]\nseconds = 0.01\n\n[[questions]]",
+        f"{TOML}:7: limits.seconds: expected at least 0.1, because machines differ, found 0.01",
+    ),
+    "a run that ends before a call": (
+        TOML,
+        "[[questions]]",
+        "[limits]\nseconds = 5.0\nbudget = 2\n\n[[questions]]",
+        f"{TOML}:8: limits.budget: expected more than `seconds` (5), because it is for all calls, found 2",
     ),
     "a name that numpy has not": (
         SOLUTION,
@@ -529,7 +560,8 @@ ONE_LINE = {
         SOLUTION,
         "    # BEGIN SOLUTION spread\n    return (max(values) - min(values)) * scale\n    # END SOLUTION\n",
         "    return (max(values) - min(values)) * scale\n",
-        f"{SOLUTION}:14: spread has no line # BEGIN SOLUTION spread: the stub would hold its solution",
+        f"{SOLUTION}:14: spread has no lines # BEGIN SOLUTION spread and # END SOLUTION, so the stub would contain its "
+        "solution; write them around what students write",
     ),
     "a hint of two lines": (
         MISTAKES,
@@ -600,7 +632,8 @@ UNANSWERED = {
         HIDDEN,
         "from views import spread_alone",
         'from grader.judge.views import only\n\nspread_alone = only("spred")',
-        f"{HIDDEN}:16: the answer of case default_scale has no fact 'spred'; did you mean 'spread'?",
+        f"{HIDDEN}:16: the answer of case default_scale has no fact 'spred' (did you mean 'spread'): correct it here, or "
+        "in the driver spread (tests/drivers/toy.py)",
     ),
     "a driver that raises": (
         DRIVERS,

@@ -150,6 +150,14 @@ def test_a_quick_proof_trains_no_alternative_that_returns_the_same(toy: Path) ->
     assert any(": the alternative total_of_some does not pass visible/test_both" in line for line in faults(toy))
 
 
+def test_what_a_wrong_alternative_returned_is_told(toy: Path) -> None:
+    """Catches: a line that ends with the right answer, so that nobody sees how the alternative is wrong."""
+    path = toy / "solutions" / "toy" / "alternatives.py"
+    path.write_text(path.read_text() + "\n\n@alternative('total')\ndef one_more(values):\n    return sum(values) + 1\n")
+    line, *_ = [each for each in faults(toy, quick=True) if "one_more" in each]
+    assert re.search(r"expected .*, got .* \(and \d more checks\); correct it, or the check$", line), line
+
+
 def test_numbers_that_another_processor_rounds_away_are_told(toy: Path, edit) -> None:
     """Catches: a check that the solution passes on the author's machine alone, as two of policy_gradient did."""
     rounded = 'result = 2e-4 * (__import__("os").environ.get("ATEN_CPU_CAPABILITY") == "avx2")'
@@ -220,7 +228,7 @@ def test_stale_answers_are_told(toy: Path, edit) -> None:
     ]
 
 
-VACUOUS_FAULT = "tests/{} is vacuous: no mistake fails it{}; add the mistake that it is for, or delete it"
+VACUOUS_FAULT = "tests/{} is vacuous: no mistake fails it{}; let it compare more, add the mistake that it is for, or delete it"
 VACUOUS_CHECK = "visible/test_toy.py:29: test_it_can_be_called"
 
 
@@ -252,7 +260,8 @@ def test_a_check_that_a_mistake_passes_is_told(toy: Path, edit) -> None:
     uncaught = "add a case whose inputs reveal it, or delete it if it is right"
     line = f"solutions/toy/mistakes.py:18: the mistake nothing_of_nothing passes every check of total; {uncaught}"
     assert [each for each in found if "nothing_of_nothing" in each and "is stale" not in each] == [line]
-    assert "tests/hidden/mistakes/toy.json is stale: nothing_of_nothing passes hidden/test_nothing_to_add now" in found
+    stale = "tests/hidden/mistakes/toy.json is stale: nothing_of_nothing passes hidden/test_nothing_to_add now"
+    assert f"{stale}; run `python -m grader build toy`" in found
     assert VACUOUS_FAULT.format("hidden/test_toy.py:6: test_nothing_to_add", "") in found
 
 
@@ -358,9 +367,10 @@ def test_a_right_answer_in_the_catalogue_of_mistakes_is_told(toy: Path, edit) ->
 
 
 def test_another_hint_makes_the_recorded_ones_stale(toy: Path, edit) -> None:
-    """Students would read the old one."""
+    """Students would read the old one. Catches also: a second fault that hints are not found, which a build mends, too."""
     edit("solutions/toy/mistakes.py", "Do you add, or multiply?", "Sum or product?")
-    assert "tests/visible/mistakes/toy.json is stale: product has a different hint or question" in faults(toy, quick=True)
+    stale = "mistakes/toy.json is stale: product has a different hint or question; run `python -m grader build toy`"
+    assert faults(toy, quick=True) == [f"tests/{suite}/{stale}" for suite in ("visible", "hidden")]
 
 
 def test_evidence_that_was_deleted_is_one_line(toy: Path) -> None:
