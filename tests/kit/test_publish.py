@@ -15,6 +15,9 @@ from grader.authoring.build import BuildOptions, build
 from grader.authoring.recipes import load_recipes
 from grader.authoring.stub import make_stub
 from grader.judge.run import grade
+from grader.proof import trials
+from grader.proof.reply_cache import ReplyStore
+from grader.sandbox.reply import Reply
 from tests.kit.copies import copy_assignment
 
 pytestmark = pytest.mark.recorded
@@ -289,3 +292,25 @@ def test_other_inputs_are_said(toy: Path) -> None:
     stale = build(toy, "toy", BuildOptions(check=True, mistakes=False, report=moved.append))
     assert stale == [toy / "tests/visible/answers/toy.json"]
     assert moved == ["case three_values has new inputs; used by visible/test_three"]
+
+
+def test_a_second_build_repeats_no_call(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches: a build that tries every mistake again after a change of one hint, which takes minutes."""
+    found: list[bool] = []
+
+    class CountingStore(ReplyStore):
+        def __init__(self) -> None:
+            super().__init__(tmp_path / "replies.sqlite")
+
+        def find(self, key: bytes) -> tuple[Reply, ...] | None:
+            replies = super().find(key)
+            found.append(replies is not None)
+            return replies
+
+    monkeypatch.setattr(trials, "ReplyStore", CountingStore)
+    build(toy, "toy")
+    assert True not in found[:1]
+    found.clear()
+    assert build(toy, "toy") == []
+    assert found
+    assert all(found)
