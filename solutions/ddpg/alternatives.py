@@ -463,6 +463,20 @@ critic_by_squares = altered(
     },
 )
 
+critic_by_the_gradient_of_its_values = altered(
+    "DDPGAgent.update_model.critic",
+    {
+        "critic_loss = F.mse_loss(self.critic(state, action), target)": "value = self.critic(state, action)\n"
+        "error = value.detach() - target\n"
+        "critic_loss = error.square().mean()",
+        "critic_loss.backward()": "value.backward(gradient=2 * error / len(error))",
+        "-self.critic(state, self.actor(state)).mean()": "self.critic(state, self.actor(state))",
+        "actor_loss.backward(inputs=list(self.actor.parameters()))": "actor_loss.backward(gradient=torch.full_like(actor_loss, "
+        "-1 / len(state)))",
+        "return actor_loss.detach(), critic_loss.detach()": "return -actor_loss.detach().mean(), critic_loss",
+    },
+)
+
 critic_in_flat_values = altered(
     "DDPGAgent.update_model.critic",
     {

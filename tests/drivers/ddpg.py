@@ -1171,13 +1171,13 @@ def agreement(submitted, obs_dim: int, act_dim: int) -> tuple[bool, bool]:
 
 @contextlib.contextmanager
 def noting_losses(losses: list[float]) -> Iterator[None]:
-    """Note the number of each loss that is differentiated, whatever of torch does that."""
+    """Note the number of each loss that is differentiated, whatever of torch does that; NaN for numbers with given weights."""
     backward, grad = torch.autograd.backward, torch.autograd.grad
 
     def noted(tensors: Any) -> None:
         one = tensors if isinstance(tensors, Tensor) else tensors[0] if isinstance(tensors, (list, tuple)) else None
-        if isinstance(one, Tensor) and one.numel() == 1:
-            losses.append(float(one.detach()))
+        if isinstance(one, Tensor):
+            losses.append(float(one.detach()) if one.numel() == 1 else float("nan"))
 
     def noting_backward(tensors: Any, *others: Any, **named: Any) -> None:
         noted(tensors)
@@ -1206,7 +1206,7 @@ class StepOrder:
         at_critics_step: Is called before that step.
 
     Attributes:
-        losses: Of the current update, those that have been differentiated so far.
+        losses: Of the current update, those that have been differentiated so far; NaN for one that is known by its gradient.
         critic_losses: Of each update, the one that the critic's step belongs to; None without any.
         critic_steps_again: Whether the critic made such a further step.
     """
@@ -1400,13 +1400,20 @@ def gradients(name: str, agent: Any, count: int) -> dict[str, Any]:
 
 
 def same_loss(found: Any, loss: float | None) -> str:
-    """Return whether a number is the loss that the critic's step belongs to; where that is not known, which one it is not."""
+    """Return whether a number is the loss that the critic's step belongs to; where that is not known, which one it is not.
+
+    A step may follow from the gradient of a loss that was never computed as one number; then any number may be that loss.
+    """
     number = to_number(found)
     # A mistake is recognized by this text: the last digits, which the processor decides, must not be in it.
     said = f"{number:.3g}" if isinstance(number, float) else str(number)
     if loss is None:
         return f"{said}, with no backward pass before the critic's step"
-    if isinstance(number, float) and np.isclose(number, loss, rtol=1e-3, atol=1e-5):
+    if (
+        isinstance(number, float)
+        and np.isfinite(number)
+        and np.isclose(loss, [number, np.nan], 1e-3, 1e-5, equal_nan=True).any()
+    ):
         return "the loss of the critic's step"
     return f"{said}, but the loss of the critic's step was {loss:.3g}"
 
