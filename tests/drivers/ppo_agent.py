@@ -577,18 +577,21 @@ def same_weights(network: nn.Module, other: nn.Module) -> bool:
 
 
 class SmallActor(nn.Module):
-    """A fake `Actor`, with a few units; it notes in which states it was asked."""
+    """A fake `Actor`, with a few units; it notes in which states it was asked.
+
+    It is mixed with the submission's class, whose methods and properties must not have the names of these attributes.
+    """
 
     def __init__(self, obs_dim: int, n: int, window_length: int = 1, *others: Any, **named: Any) -> None:
         nn.Module.__init__(self)
-        self.sizes = [obs_dim, n, window_length]
-        self.hidden, self.out = nn.Linear(window_length * obs_dim, 3), nn.Linear(3, n)
+        self.small_sizes = [obs_dim, n, window_length]
+        self.small_hidden, self.small_out = nn.Linear(window_length * obs_dim, 3), nn.Linear(3, n)
         self.log_sigma = nn.Parameter(torch.zeros(n))
-        self.asked: list[np.ndarray] = []
+        self.small_asked: list[np.ndarray] = []
 
     def forward(self, state: Tensor) -> tuple[Tensor, Tensor]:
-        self.asked.append(to_plain(state))
-        mu = self.out(torch.tanh(self.hidden(state.flatten(start_dim=1))))
+        self.small_asked.append(to_plain(state))
+        mu = self.small_out(torch.tanh(self.small_hidden(state.flatten(start_dim=1))))
         return mu, self.log_sigma.expand_as(mu)  # a view: under no_grad, it still requires a gradient
 
 
@@ -597,11 +600,11 @@ class SmallCritic(nn.Module):
 
     def __init__(self, obs_dim: int, window_length: int = 1, *others: Any, **named: Any) -> None:
         nn.Module.__init__(self)
-        self.sizes = [obs_dim, window_length]
-        self.hidden, self.out = nn.Linear(window_length * obs_dim, 4), nn.Linear(4, 1)
+        self.small_sizes = [obs_dim, window_length]
+        self.small_hidden, self.small_out = nn.Linear(window_length * obs_dim, 4), nn.Linear(4, 1)
 
     def forward(self, state: Tensor) -> Tensor:
-        return self.out(torch.tanh(self.hidden(state.flatten(start_dim=1))))
+        return self.small_out(torch.tanh(self.small_hidden(state.flatten(start_dim=1))))
 
 
 class ActorTable(nn.Module):
@@ -722,7 +725,8 @@ def new_agent(submitted, obs_dim: int, n: int, num_envs: int = 1, window_length:
         (("actor", "Actor", [obs_dim, n, window_length]), ("critic", "Critic", [obs_dim, window_length])), start=1
     ):
         network: Any = getattr(agent, name, None)
-        if type(network) is not classes[kind] or network.sizes != sizes:  # else the agent's own: it may have noted it elsewhere
+        # The agent's own may be noted elsewhere, too.
+        if type(network) is not classes[kind] or network.small_sizes != sizes:
             network = classes[kind](*sizes)
         setattr(agent, name, with_numbers(network, number_of))
     if type(getattr(agent, "process", None)) is not classes["IndependentGaussianProcess"]:
@@ -852,7 +856,7 @@ def forward(
         agent.training = exploring[call]
         with_numbers(agent.actor, call + 1)
         weights = [to_plain(value) for value in agent.actor.parameters()]
-        agent.actor.asked.clear()
+        agent.actor.small_asked.clear()
         action = agent.forward(room)
         when = f"in call {call}"
         if not isinstance(action, (np.ndarray, Tensor, list, tuple)):
@@ -862,7 +866,7 @@ def forward(
             f"{type(action).__name__}, {dtype}, {list(numbers(action).shape)}"
         )
         facts[f"action {when}"] = numbers(action).ravel()
-        asked = [state for state in agent.actor.asked if state.ndim == 3]
+        asked = [state for state in agent.actor.small_asked if state.ndim == 3]
         facts[f"states passed to the actor {when}"] = np.concatenate(asked) if asked else "none"
         room[...] = -7.0  # the environment writes something else there
         facts |= {f"{name} {when}": value for name, value in kept(agent, num_envs).items()}
@@ -1354,8 +1358,8 @@ def making(submitted, num_envs: int, window_length: int, options: dict) -> dict:
     moved = {id(value) for group in groups for value in group["params"]}
     return {
         "sizes of the actor, the critic and the process": [
-            list(agent.actor.sizes),
-            list(agent.critic.sizes),
+            list(agent.actor.small_sizes),
+            list(agent.critic.small_sizes),
             int(agent.process.n),
         ],
         "networks whose parameters are in the optimizer": [

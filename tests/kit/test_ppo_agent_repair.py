@@ -143,3 +143,11 @@ def test_weak_tests_get_little(grader: Grader, variant: Variant) -> None:
 def test_every_kind_of_weak_test_is_there() -> None:
     """A name in this file that no longer stands for anything."""
     assert {variant.id for variant in students_tests("mistakes")} >= NOTHING
+
+
+def test_networks_may_have_any_methods_and_properties(grader: Grader) -> None:
+    """Catches: a fake network, mixed with the submission's, whose layers the submission's properties hide."""
+    named = "class Named:\n    hidden = out = sizes = asked = property(lambda self: iter(()))\n"
+    classes = "".join(f"\n\nclass {name}(Named, {name}):\n    pass\n" for name in ("Actor", "Critic"))
+    questions = ("PPOAgent.forward", "PPOAgent.backward", "PPOAgent.update")
+    assert points(grader, f"{SOLUTION}\n\n{named}{classes}", *questions) == {name: FULL[name] for name in questions}
