@@ -22,7 +22,7 @@ else:
     import tomli as tomllib
 
 
-SHORTEST = 0.1  # seconds of a call
+SHORTEST_CALL = 0.1  # seconds: a correct call takes hundredths, and a busy machine ten times as long
 
 
 class Slip(NamedTuple):
@@ -68,7 +68,7 @@ def list_setting_slips(path: Path) -> Iterator[Slip]:
         faults = error.errors()
         for fault in faults:
             place = [str(part) for part in fault["loc"]]
-            if (not place and (unknown or named)) or (fault["type"] == "missing" and _is_misspelled(fault, faults)):
+            if (not place and (unknown or named)) or (fault["type"] == "missing" and is_misspelled(fault, faults)):
                 continue
             if fault["type"] == "too_short" and len(faults) > 1:
                 continue  # of a question that was already reported
@@ -95,8 +95,8 @@ def _find_short_limits(path: Path, content: dict[str, Any], lines: list[str]) ->
     """Yield limits that stop right work on a slow machine, or the whole run before the first call has ended."""
     limits = content.get("limits")
     seconds, budget = (limits.get(name) if isinstance(limits, dict) else None for name in ("seconds", "budget"))
-    if isinstance(seconds, (int, float)) and 0 < seconds < SHORTEST:
-        text = f"limits.seconds: expected at least {SHORTEST:g}, because machines differ, found {seconds:g}"
+    if isinstance(seconds, (int, float)) and 0 < seconds < SHORTEST_CALL:
+        text = f"limits.seconds: expected at least {SHORTEST_CALL:g}, because machines differ, found {seconds:g}"
         yield Slip(path, _line_of_setting(lines, ("limits", "seconds")), text)
     elif isinstance(seconds, (int, float)) and isinstance(budget, (int, float)) and 0 < budget < seconds:
         text = f"limits.budget: expected more than `seconds` ({seconds:g}), because it is for all calls, found {budget:g}"
@@ -109,7 +109,7 @@ def _list_tables(content: dict[str, Any]) -> list[dict[str, Any]]:
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
-def _is_misspelled(fault: ErrorDetails, faults: Sequence[ErrorDetails]) -> bool:
+def is_misspelled(fault: ErrorDetails, faults: Sequence[ErrorDetails]) -> bool:
     """Return whether a key is missing because it is there with a misspelled name, which is reported already."""
     *table, key = fault["loc"]
     unknown = [

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 from grader.assignment import UsageError
+from grader.authoring.slips import is_misspelled
 from grader.course.handwritten import describe_faults
 
 if sys.version_info >= (3, 11):
@@ -49,19 +47,12 @@ def _read_entry(model: type[Entry], content: object, path: Path, key: str, numbe
     try:
         return model.model_validate(content, strict=True)
     except ValidationError as error:
-        text, faults = path.read_text(encoding="utf-8"), drop_misspelled(error.errors())
+        text, found = path.read_text(encoding="utf-8"), error.errors()
+        faults = [fault for fault in found if not (fault["type"] == "missing" and is_misspelled(fault, found))]
         field = str(faults[0]["loc"][0]) if faults[0]["loc"] else ""
         header = rf"\[\[\s*{key}\s*\]\]"
         where = _find_place(path, text, rf"{re.escape(field)}\s*=", header, number) if field else str(path)
         raise UsageError(f"{where}: entry {number}: {describe_faults(model, faults)}") from error
-
-
-def drop_misspelled(faults: Sequence[ErrorDetails]) -> list[ErrorDetails]:
-    """Return the faults of a file without keys that are missing because they are misspelled, which is a fault of its own."""
-    unknown = [str(fault["loc"][-1]) for fault in faults if fault["type"] == "extra_forbidden"]
-    missing = [fault for fault in faults if fault["type"] == "missing"]
-    known = [fault for fault in missing if difflib.get_close_matches(str(fault["loc"][-1]), unknown, 1)]
-    return [fault for fault in faults if fault not in known]
 
 
 def _find_place(path: Path, text: str, key: str, header: str = "", number: int = 0) -> str:

@@ -90,7 +90,7 @@ observations_by_reference = altered(
 end_not_stored = altered(
     "ReplayBuffer.store",
     {"self.done_buf[self.ptr] = done": "pass"},
-    hint="Which array of the buffer tells the update that a stored transition terminated the episode?",
+    hint="In which array of the buffer does the update find that a transition terminated the episode?",
     source="student code",
 )
 

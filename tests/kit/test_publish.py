@@ -16,7 +16,9 @@ from grader.authoring.recipes import load_recipes
 from grader.authoring.stub import make_stub
 from grader.judge.run import grade
 from grader.proof import trials
+from grader.proof.loss import explain_loss
 from grader.proof.reply_cache import ReplyStore
+from grader.report.model import Cause, Outcome
 from grader.sandbox.reply import Reply
 from tests.kit.copies import copy_assignment
 
@@ -309,8 +311,19 @@ def test_a_second_build_repeats_no_call(toy: Path, tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(trials, "ReplyStore", CountingStore)
     build(toy, "toy")
-    assert True not in found[:1]
+    assert found[0] is False
     found.clear()
     assert build(toy, "toy") == []
     assert found
     assert all(found)
+
+
+def test_a_run_that_uses_up_its_budget_is_no_success(toy: Path) -> None:
+    """Catches: a build that takes checks which were never run for passed, and overwrites all evidence with nothing."""
+    home = AssignmentFiles(toy, "toy")
+    report = grade(home, home.solution)
+    assert explain_loss(home, report) == ""
+    late, words = report.checks[-1], "the time for the whole run (5 s) was used up"
+    late.outcome, late.cause, late.message = Outcome.NOT_RUN, Cause.RUN_BUDGET, words
+    where = "raise limits.budget in assignments/toy/assignment.toml"
+    assert explain_loss(home, report) == f"the solution does not finish: {words}; {where}"
