@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from grader.answers import Case
 from grader.assignment import Question
 from grader.judge.compare import difference
@@ -141,14 +143,21 @@ class _Probe:
 def _explain_dependence(tried: LastCall, evidence: Evidence, probe: _Probe) -> str | None:
     case = tried.case
     assert case is not None  # as chosen
+    judged = {name: _list_judged(of, evidence) for name, of in case.influences.items()}
     once, again = list_outputs(probe(case.inputs)), list_outputs(probe(case.inputs, tried.seed + 1))
-    if once and again and difference(once, again, equal_nan=True) is not None:
-        return "Why does the result differ between calls with equal arguments?"
+    seen = {name for of in judged.values() for name in of}
+    if once and again and any(difference(once.get(name), again.get(name), equal_nan=True) for name in seen):
+        # A check may allow any order, in which case no number says what its place depends on.
+        drawn = any(difference(_order(once.get(name)), _order(again.get(name)), equal_nan=True) for name in seen)
+        return "Why does the result differ between calls with equal arguments?" if drawn else None
     found = measure_influences(once, probe, case.inputs, case.nudges)
     if not found:
         return None
-    judged = {name: _list_judged(of, evidence) for name, of in case.influences.items()}
     return explain_influences(case.inputs, case.answer, case.nudges, judged, found, _list_open(evidence))
+
+
+def _order(numbers: np.ndarray | None) -> np.ndarray | None:
+    return None if numbers is None else np.sort(numbers, axis=None)
 
 
 def _list_open(evidence: Evidence) -> set[str]:

@@ -318,7 +318,7 @@ def unseeded_rollouts(submitted, num_actions: int, length: int) -> dict:
         submitted.collect_rollouts(env, policy, 1)
         played.append(env.actions)
     return {
-        "two rollouts without a seed have the same actions": played[0] == played[1],
+        "two rollouts without a seed have different actions": played[0] != played[1],
         "every action is sampled at least once": len(set(played[0])) == num_actions,
     }
 

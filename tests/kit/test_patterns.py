@@ -48,6 +48,7 @@ INPUTS = {
     "test_hostile_answers_say_nothing": ("grader/judge/influence.py",),
     "test_a_nudge_moves_one_number_of_a_copy": ("grader/judge/influence.py",),
     "test_what_the_check_did_not_find_wrong_is_not_asked_about": ("grader/judge/patterns.py", "grader/judge/evidence.py"),
+    "test_chance_is_asked_about_where_it_matters": ("grader/judge/patterns.py", "grader/judge/evidence.py"),
     "test_what_says_most_is_asked_first": ("grader/judge/patterns.py", "grader/judge/evidence.py"),
     "test_a_form_that_is_accepted_too_is_compared": ("grader/judge/patterns.py", "grader/judge/evidence.py"),
     "test_a_submission_is_asked_about_what_it_does": ("grading:policy_gradient",),
@@ -594,6 +595,33 @@ def test_what_the_check_did_not_find_wrong_is_not_asked_about() -> None:
     # The check accepts targets of thrice the size as well: by how much a reward moves them says nothing.
     found = find(case.answer, answer(inputs["rewards"], wrong), wrong, lambda given: given | {"targets": 3 * given["targets"]})
     assert found == ("test_path", "Why does rewards move advantages 1.3 times as strongly as it should, everywhere?")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("x", lambda numbers, seed: numbers + seed, "Why does the result differ between calls with equal arguments?"),
+        ("x", lambda numbers, seed: np.random.default_rng(seed).permutation(numbers), None),
+        ("unseen", lambda numbers, seed: numbers + seed, None),
+    ],
+)
+def test_chance_is_asked_about_where_it_matters(name: str, change: Callable[..., np.ndarray], said: str | None) -> None:
+    """Catches: "differs between equal calls" said of rows that may have any order, or of what no check looked at."""
+    right = {"x": BROAD, "unseen": BROAD}
+    influences = {"rewards": {"x": np.eye(len(BROAD)), "unseen": np.eye(len(BROAD))}}
+    case = Case("case", "driver", "q", {"rewards": BROAD}, right, {"rewards": 1}, influences)
+
+    def call(driver: object, inputs: dict[str, np.ndarray], submission: object, seconds: object, seed: int) -> Reply:
+        answer = {"x": inputs["rewards"], "unseen": inputs["rewards"]}
+        return Reply("ok", answer | {name: change(answer[name], seed)})
+
+    shared = SimpleNamespace(sandbox=SimpleNamespace(call=call), clock=SimpleNamespace(limit=lambda question: 1.0))
+    got = {"x": np.array([1.0, 7.0, -3.0, 2.0, 9.0, 4.0])}
+    failure = CheckFailed(Outcome.FAILED, "wrong", evidence=WrongAnswerEvidence("case", {"x": BROAD}, got, None, HOW))
+    question = Question(id="q", title="t", function="q", task="t", points=QuestionPoints(visible=1, hidden=0))
+    tried = LastCall("driver", case.inputs, 0, case)
+    found = find_pattern([("test_x", failure, tried)], cast(RunContext, shared), Path("submitted.py"), question)
+    assert (found[1] if found else None) == said
 
 
 @pytest.mark.parametrize(

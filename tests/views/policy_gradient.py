@@ -43,9 +43,9 @@ def policy_updates(facts: Facts) -> Facts:
     view: Facts = {
         "the policy loss is called": bool(facts["batches"]),
         "optimizer.step is called": bool(steps),
-        "the policy has no gradient at an optimizer step": any(not step["arrived"] for step in wrong),
-        "an optimizer step uses the wrong gradient for its minibatch": bool(wrong),
-        "something other than the optimizer changes the policy": facts["moved by more than the steps"]["policy"],
+        "the policy has a gradient at every optimizer step": all(step["arrived"] for step in wrong),
+        "every optimizer step uses the gradient of its minibatch": not wrong,
+        "only the optimizer changes the policy": not facts["moved by more than the steps"]["policy"],
     }
     if wrong:
         # Numbers, because a mistake is recognized by them: that something is wrong shows nothing of what it is.
@@ -85,7 +85,7 @@ def both_updates(multiplier: float) -> Callable[[Facts], Facts]:
             "the policy is updated by the gradient of its own loss": paid or len(right) == len(steps),
             "value_net is trained on critic_loss_multiplier · critic loss": not wrong,
             "number of updates per minibatch": max(1.0, len(facts["steps"]) / max(len(facts["batches"]), 1)),
-            "something other than the optimizer changes the value network": facts["moved by more than the steps"]["value"],
+            "only the optimizer changes the value network": not facts["moved by more than the steps"]["value"],
         }
         if not paid and len(right) < len(steps):
             seen["factor of the actor loss gradient, per minibatch"] = [step["policy"]["multiple"] for step in steps[:8]]
