@@ -27,7 +27,7 @@ NEVER = 1e-4  # of the strongest influence: below this there is never any; a squ
 STILL = 0.01  # of the largest movement of an output: an input that moves it less has no direction that others could share
 ENOUGH_ROWS, UNLIKE = 3, 0.3  # equal influences of so many rows say something, if the right ones differ by this share
 CLOSE = 0.03  # two influences agree to within this share: float32 leaves two digits of a difference
-TOLD, TOLD_PART = 0.01, 0.005  # a factor has a name if it is this close to it; half of an input, say, must be closer
+TOLD = 0.005  # a factor has a name if it is this close to it: 1.1 is not 1/0.9
 PARALLEL = 0.1  # of how far an output moves: if it leaves the right direction further than this, no factor says how strongly
 SMALL = 10  # whole numbers up to this one, and parts by them, say something as they are
 
@@ -156,7 +156,8 @@ class _Compared:
             expected, got, aside = _as_one(expected, got)
         there, never = np.abs(expected) > weak, min(NONE * weak, NEVER * float(np.abs(expected).max()))
         none = np.abs(expected) <= never
-        return cls(expected, got, aside, weak, there, none, there & (np.abs(got) <= never), none & (np.abs(got) > weak))
+        missing = there & (np.abs(got) <= never) & (aside <= never)
+        return cls(expected, got, aside, weak, there, none, missing, none & (np.abs(got) > weak))
 
 
 Place = tuple[int, ...]
@@ -279,7 +280,8 @@ class _Pair:
             if abs(ratio - 1) > CLOSE:
                 return self._ask(self._at_lag(lag), self._at_t(), ratio, NAMELESS[0])
         (target, row), ratio = wrong[0]
-        if ratio > 0 and any(abs(other - ratio) > CLOSE * ratio for _, other in wrong):
+        nearly = any(TOLD < abs(other - 1) <= CLOSE for other in ratios)
+        if ratio > 0 and (nearly or any(abs(other - ratio) > CLOSE * ratio for _, other in wrong)):
             return None  # the factor of one row among others with factors of their own is made of this row's numbers
         return self._ask(self._row(row), self._number(target), ratio, NAMELESS[1])
 
@@ -321,7 +323,7 @@ class _Pair:
             whole = {name: value, f"{name}²": value**2, f"1/{name}": 1 / value, f"1 - {name}": 1 - value, f"-{name}": -value}
             close = {said: known for said, known in whole.items() if isclose(ratio, known, rel_tol=TOLD)}
             part = {f"half of {name}": value / 2, f"twice {name}": 2 * value}
-            close |= {said: known for said, known in part.items() if isclose(ratio, known, rel_tol=TOLD_PART)}
+            close |= {said: known for said, known in part.items() if isclose(ratio, known, rel_tol=TOLD)}
             for said, known in close.items():
                 if all(abs(known - plain) > CLOSE for plain in (1.0, 0.5, 2.0)):
                     return f" ({said})"
@@ -384,5 +386,6 @@ def quote_words(name: str) -> str:
 
 
 def format_times(ratio: float) -> str:
-    """Return a factor in words, with three digits."""
-    return f"{format_number(float(f'{ratio:.3g}'))} times"
+    """Return a factor in words, with three digits, or four where these could be those of a discount factor."""
+    digits = 4 if 0.95 < ratio < 1.05 else 3
+    return f"{format_number(float(f'{ratio:.{digits}g}'))} times"

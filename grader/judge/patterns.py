@@ -15,12 +15,13 @@ from grader.judge.compare import difference
 from grader.judge.evidence import Evidence, WrongAnswerEvidence
 from grader.judge.failure import CheckFailed, CheckNotRun
 from grader.judge.influence import NAMELESS, explain_influences, list_outputs, measure_influences
-from grader.judge.relations import BENDING, CUT, LOOSE, STRICT, Relation, explain_relation
+from grader.judge.relations import BENDING, CUT, LOOSE, STRICT, Relation, explain_relation, list_wrong_outputs
 from grader.judge.student import LastCall, RunContext
 from grader.judge.wrong_places import explain_marked_rows, explain_position
 from grader.report.model import Cause
 from grader.sandbox.reply import SandboxFault
 
+COMMON = (" times what it should be, everywhere", " off by the same ")  # in questions about what all numbers have in common
 OF_OTHER_FORM = " (Compared with the other answer that this check accepts.)"
 MOST_SECONDS = 2.0  # that the calls of a question may be charged for: they decide nothing
 
@@ -79,9 +80,31 @@ def _find_relation(
         # A sign or a count is found only beside the form that the submission chose; other relations are found beside any.
         told = {one for one in said if one}
         if len(told) == 1 and (relations is STRICT or None not in said):
+            question = told.pop()
+            if _names_common(question) and "(" not in question and _is_denied(evidence, [other for _, other, _ in wrong]):
+                continue
             # The message shows the numbers of the first form.
-            return check, told.pop() + ("" if said[0] else OF_OTHER_FORM)
+            return check, question + ("" if said[0] else OF_OTHER_FORM)
     return None
+
+
+def _is_denied(evidence: WrongAnswerEvidence, others: Sequence[Evidence]) -> bool:
+    """Return whether another answer of the same name has no common factor or offset, so that those of this one are chance.
+
+    Cases that are made to be read have small numbers, and few.
+    """
+    wrong = {name for name, _, _ in list_wrong_outputs(evidence.expected, evidence.got, evidence.how)}
+    for other in others:
+        if isinstance(other, WrongAnswerEvidence) and other is not evidence:
+            names = {name for name, _, _ in list_wrong_outputs(other.expected, other.got, other.how)}
+            said = explain_relation(other.expected, other.got, other.how, STRICT)
+            if wrong & names and not (said and _names_common(said)):
+                return True
+    return False
+
+
+def _names_common(said: str) -> bool:
+    return any(words in said for words in COMMON)
 
 
 def _list_right_forms(evidence: WrongAnswerEvidence) -> list[Any]:

@@ -48,6 +48,7 @@ INPUTS = {
     "test_hostile_answers_say_nothing": ("grader/judge/influence.py",),
     "test_a_nudge_moves_one_number_of_a_copy": ("grader/judge/influence.py",),
     "test_what_the_check_did_not_find_wrong_is_not_asked_about": ("grader/judge/patterns.py", "grader/judge/evidence.py"),
+    "test_a_factor_of_one_case_is_chance_if_another_has_none": ("grader/judge/patterns.py", "grader/judge/evidence.py"),
     "test_chance_is_asked_about_where_it_matters": ("grader/judge/patterns.py", "grader/judge/evidence.py"),
     "test_what_says_most_is_asked_first": ("grader/judge/patterns.py", "grader/judge/evidence.py"),
     "test_a_form_that_is_accepted_too_is_compared": ("grader/judge/patterns.py", "grader/judge/evidence.py"),
@@ -595,6 +596,28 @@ def test_what_the_check_did_not_find_wrong_is_not_asked_about() -> None:
     # The check accepts targets of thrice the size as well: by how much a reward moves them says nothing.
     found = find(case.answer, answer(inputs["rewards"], wrong), wrong, lambda given: given | {"targets": 3 * given["targets"]})
     assert found == ("test_path", "Why does rewards move advantages 1.3 times as strongly as it should, everywhere?")
+
+
+def test_a_factor_of_one_case_is_chance_if_another_has_none() -> None:
+    """Catches: "off by the same -3 everywhere" of a case by hand, whose numbers are few, where another answer has no offset."""
+    question = Question(id="q", title="t", function="q", task="t", points=QuestionPoints(visible=1, hidden=0))
+
+    def ask(*answers: tuple[np.ndarray, np.ndarray]) -> str | None:
+        failures = []
+        for number, (right, got) in enumerate(answers):
+            failure = CheckFailed(
+                Outcome.FAILED, "wrong", evidence=WrongAnswerEvidence("case", {"x": right}, {"x": got}, None, HOW)
+            )
+            failures.append((f"test_{number}", failure, None))
+        found = find_pattern(failures, cast(RunContext, SimpleNamespace()), None, question)
+        return found[1] if found else None
+
+    offset, factor = (RIGHT, RIGHT - 3), (RIGHT, 3.7 * RIGHT)
+    assert ask(offset) == "Why is x off by the same -3 everywhere?"
+    assert ask(offset, (BROAD, BROAD - 4)) == "Why is x off by the same -3 everywhere?"
+    assert ask(factor) == "Why is x 3.7 times what it should be, everywhere?"
+    assert ask(offset, (BROAD, BROAD + np.arange(6) ** 3)) is None
+    assert ask(factor, (BROAD, BROAD + np.arange(6) ** 3)) is None
 
 
 @pytest.mark.parametrize(
