@@ -490,7 +490,7 @@ def vanilla_mask_times_logarithm_of_softmax(policy, observation, action, return_
 
 @mistake(
     "get_vanilla_policy_gradient_loss",
-    hint="If a probability is far smaller than the constant that you add, does the logarithm still depend on the probability?",
+    hint="If a probability underflows to 0, does your loss still depend on the logarithm of this probability?",
 )
 def vanilla_logarithm_with_epsilon(policy, observation, action, return_or_advantage, **kwargs):
     log_prob = torch.log(policy(observation).exp() + 1e-10)
@@ -1164,6 +1164,13 @@ critic_learns_rewards = altered(
     "train_policy_gradient.with_critic",
     {"get_value_net_loss(**batch)": 'get_value_net_loss(**{**batch, "returns": rollout_buffer.rewards[rows].unsqueeze(1)})'},
     hint="What does the value network estimate: rewards, or returns?",
+)
+
+advantages_of_rewards = altered(
+    "train_policy_gradient.with_critic",
+    {"rollout_buffer.observations, returns)": "rollout_buffer.observations, rollout_buffer.rewards.unsqueeze(1))"},
+    hint="R_t - V(s_t): does get_advantages receive returns, or rewards?",
+    source="student code",
 )
 
 clip_range_not_passed_on = altered(

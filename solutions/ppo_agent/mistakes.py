@@ -588,7 +588,7 @@ deviation_of_the_first_sample = altered(
         "    self.known[log_sigma.shape] = log_sigma.detach().exp()\n"
         "return mu.detach() + self.known[log_sigma.shape] * noise"
     },
-    hint="If log_sigma changes between two calls, which standard deviation do you sample with?",
+    hint="Which standard deviation do your samples have: exp(log_sigma) of this call, or another one?",
     source="student code",
 )
 

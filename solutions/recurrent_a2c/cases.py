@@ -84,6 +84,14 @@ def network_other_actions(rng):
     return dict(n_actions=6, batch=3, seed=3)
 
 
+# Playing
+
+
+@case("playing", question="playing")
+def playing_three_games(rng):
+    return dict(batch=3, seed=6)
+
+
 # Going through the rollout
 
 

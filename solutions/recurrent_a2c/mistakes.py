@@ -352,6 +352,49 @@ features_normalized_over_the_batch = altered(
     source="student code",
 )
 
+# playing: the functions that are given
+
+always_the_likeliest_action = altered(
+    "playing",
+    {"torch.multinomial(F.softmax(logits, dim=-1), 1)[:, 0].numpy()": "logits.argmax(dim=-1).numpy()"},
+    hint="How does an agent learn that another action is better, if it always takes the one that looks best now?",
+)
+
+the_same_draws_in_every_call = altered(
+    "playing",
+    {
+        "torch.multinomial(F.softmax(logits, dim=-1), 1)[:, 0].numpy()": "torch.multinomial(\n"
+        "    F.softmax(logits, dim=-1), 1, generator=torch.Generator().manual_seed(0)\n"
+        ")[:, 0].numpy()"
+    },
+    hint="If a generator gets the same seed in every call of sample_actions, which random numbers does each call draw?",
+)
+
+drawn_by_numpy = altered(
+    "playing",
+    {
+        "torch.multinomial(F.softmax(logits, dim=-1), 1)[:, 0].numpy()": "np.array(\n"
+        "    [np.random.choice(len(p), p=p / p.sum()) for p in F.softmax(logits.double(), dim=-1).detach().numpy()]\n"
+        ")"
+    },
+    hint="Which library's global generator should draw the actions, and whose seed does a training set?",
+)
+
+played_with_a_graph = altered(
+    "playing",
+    {
+        "torch.no_grad()": "torch.enable_grad()",
+    },
+    hint="Nothing is learned while the agent plays: does `step` still keep a graph of every frame?",
+)
+
+one_hot_rows_of_integers = altered(
+    "playing",
+    {"F.one_hot(indices, n_dims).to(torch.float32)": "F.one_hot(indices, n_dims)"},
+    hint="Which dtype do the rows of to_one_hot have, and which one does its docstring promise?",
+    function="to_one_hot",
+)
+
 # train_on_rollout.memory
 
 never_passed_on = altered(
@@ -408,7 +451,7 @@ forgets_one_column_late = altered(
 forgets_while_the_game_goes_on = altered(
     "train_on_rollout.memory",
     {"[m * is_not_done[:, t, None] for m in memory]": "[m * (1 - is_not_done[:, t, None]) for m in memory]"},
-    hint="Is your factor 1 where the game continues, or where it has ended?",
+    hint="Which column's mask decides whether the next return and value count, and is it 1 where the game continues?",
 )
 
 all_games_forget = altered(
@@ -611,7 +654,7 @@ advantages_normalized = altered(
 policy_loss_summed = altered(
     "train_on_rollout.policy",
     {"* advantage).mean()": "* advantage).sum()"},
-    hint="Does J contain a sum or a mean over the games?",
+    hint="Is J a mean over games and columns, or a sum over one of them?",
     source="student code",
 )
 
@@ -1204,6 +1247,14 @@ mean_of_what_was_played = altered(
             "(played * logprobas_for_actions[:, t] * advantage).mean()": ""
             "(played * logprobas_for_actions[:, t] * advantage).sum() * rollout_length / is_not_done[:, :-1].sum()",
         },
+        "of the value loss alone, over all columns": {
+            "(played * (target - V_t) ** 2).mean()": ""
+            "(played * (target - V_t) ** 2).sum() * rollout_length / is_not_done[:, :-1].sum()",
+        },
+        "of the policy loss alone, over all columns": {
+            "(played * logprobas_for_actions[:, t] * advantage).mean()": ""
+            "(played * logprobas_for_actions[:, t] * advantage).sum() * rollout_length / is_not_done[:, :-1].sum()",
+        },
     },
 )
 
@@ -1213,7 +1264,7 @@ mask_the_other_way_round = altered(
         "state_values[:, -1].detach() * is_not_done[:, -1]": "state_values[:, -1].detach() * (1 - is_not_done[:, -1])",
         "played = is_not_done[:, t]": "played = 1 - is_not_done[:, t]",
     },
-    hint="Is your factor 1 where the game continues, or where it has ended?",
+    hint="Which column's mask decides whether the next return and value count, and is it 1 where the game continues?",
     placements={
         "in what follows alone": {
             "state_values[:, -1].detach() * is_not_done[:, -1]": "state_values[:, -1].detach() * (1 - is_not_done[:, -1])",

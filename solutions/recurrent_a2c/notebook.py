@@ -307,6 +307,9 @@ if ATARI:
 else:
     print(SKIPPED)
 
+# %% watch-grade
+# %grade playing
+
 # %% pool-text [markdown]
 # ## 3 · Rollouts of many games
 #

@@ -519,6 +519,7 @@ def recorded_training(
 FUNCTIONS = "the loop calls the loss and get_returns passed to it"
 FUNCTIONS_OF_THE_VALUE_NETWORK = "the loop calls the value network functions passed to it"
 AGAIN = "advantages computed again after an update of the value network"
+NOT_OF_RETURNS = "advantages computed from other numbers than the returns"
 RECORDED = ("lengths", "actions", "rewards", "returns", "advantages", "policy_rows")
 
 
@@ -635,7 +636,10 @@ class Recording:
         rows = self.rows_of(observations)
         found = self.advantages[rows].unsqueeze(1) * len(rows) + returns.reshape(-1, 1)
         whole = sorted(rows) == sorted(self.collections[-1])
-        if whole and self.value_net is not None and not torch.equal(self.value_rows, self.value_net.rows):
+        numbers = torch.as_tensor(returns).detach().reshape(-1).float()
+        if len(numbers) != len(rows) or not torch.allclose(numbers, self.returns[rows]):
+            self.know(NOT_OF_RETURNS, rows, found)
+        elif whole and self.value_net is not None and not torch.equal(self.value_rows, self.value_net.rows):
             found += 0.5
             # Together with those of the first epoch.
             self.owners[AGAIN] = self.owners.get(AGAIN, {}) | self.owners.get("advantages", {})
@@ -914,7 +918,14 @@ def one_update(submitted, loss: str, rollouts: int, epochs: int, critic_loss_mul
     rows = {} if "collect_rollouts" not in pieces.results else rollout_facts(pieces.results["collect_rollouts"])
     return {
         "remarks": pieces.remarks[:3],
-        "unchanged parameters": [name for name, value in after.items() if torch.equal(value, before[name])],
+        **{
+            f"unchanged parameters of the {kind}": [
+                name
+                for name, _ in net.named_parameters()
+                if torch.equal(after[f"{name} of the {kind}"], before[f"{name} of the {kind}"])
+            ]
+            for kind, net in networks.items()
+        },
         "not finite": [name for name, value in after.items() if not value.isfinite().all()],
         "observations everywhere": everywhere,
         **dict(

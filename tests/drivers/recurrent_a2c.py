@@ -212,6 +212,55 @@ def network(submitted, n_actions: int, batch: int, seed: int, empty: bool = Fals
     return facts | repeated(agent, state, observations, found)
 
 
+def playing(submitted, batch: int, seed: int) -> dict:
+    """Play one step with the submission's own agent, by the functions that are given in the stub: they may have been edited."""
+    agent = submitted.SimpleRecurrentAgent((1, 42, 42), 14)
+    games = np.random.default_rng(seed).uniform(size=(batch, 1, 42, 42)).astype(np.float32)
+    memory = agent.get_initial_state(batch)
+    steps: dict[str, Any] = dict.fromkeys(
+        ("results of step that keep a graph", "step returns what forward returns"), "not known: the memory is not float32"
+    )
+    if {dtype_of(value) for value in flat(memory)} == {"float32"}:
+        stepped = flat(agent.step(memory, games.copy()))
+        with torch.no_grad():
+            forward = flat(agent(memory, float32(games)))
+        named = zip(("h", "c", "logits", "state_value"), stepped, strict=False)
+        steps = {
+            "results of step that keep a graph": [name for name, value in named if value.requires_grad],
+            "step returns what forward returns": len(stepped) == len(forward) and all(map(close, stepped, forward)),
+        }
+    # Many equal rows, so that the shares of the actions come close to their probabilities.
+    chances = np.full(14, 0.2 / 12)
+    chances[[2, 9]] = 0.5, 0.3
+    outputs = float32(np.log(chances)).expand(2000, 14), torch.zeros(2000)
+    samples = []
+    for seeded in (True, False, True):
+        if seeded:
+            torch.manual_seed(5)
+        samples.append(agent.sample_actions(outputs))
+    first, second, repeated = (np.asarray(actions).reshape(-1) for actions in samples)
+    shares = [float((first == action).mean()) for action in (2, 9)]
+    numbers = torch.tensor([2, 0, 1, 2])
+    one_hot = getattr(submitted, "to_one_hot", None)  # nothing needs it, so it may be gone
+    rows = one_hot(numbers, 4) if one_hot else torch.eye(4)[numbers]
+    return {
+        "get_initial_state returns": [f"{dtype_of(value)} {list(value.shape)}" for value in flat(memory)],
+        "get_initial_state is all zeros": not any(value.any() for value in flat(memory)),
+        **steps,
+        "sample_actions returns": f"{dtype_of(samples[0])} {type(samples[0]).__name__} {list(np.shape(samples[0]))}",
+        "shares of actions with the probabilities 0.5, 0.3 and 0.2": [*shares, 1 - sum(shares)],
+        "two samples differ": bool((first != second).any()),
+        "the same seed of torch gives the same sample": bool((first == repeated).all()),
+        "to_one_hot([2, 0, 1, 2], 4)": rows,
+        "dtype of to_one_hot": dtype_of(rows),
+    }
+
+
+def dtype_of(value: Any) -> str:
+    """Return the dtype of an array or tensor without the name of its library."""
+    return str(getattr(value, "dtype", type(value).__name__)).removeprefix("torch.")
+
+
 def origins(agent: Any, hidden: Tensor, state: tuple[Tensor, Tensor], new: tuple, logits: Tensor, values: Tensor) -> dict:
     """Return what the new memory, the logits and the state values were made of: the first guess that fits."""
     if len(hidden) != len(state[0]):
@@ -722,9 +771,11 @@ def ends(
                 # The policy may use that value wrongly, as a baseline; as the target of another value it has not been cut.
                 known = (nothing_after,) if in_last_column or name == "value" else (nothing_after, but_a_value)
                 pairs = [(found[part], then[part]) for then in known]
-                rows = ((BEFORE, game), (OTHERS, others))
-                for what, row in rows:
-                    facts[f"{name} loss: {what}"].append(any(same(a[row, first:until], b[row, first:until]) for a, b in pairs))
+                sides = [(a[:, first:until], b[:, first:until]) for a, b in pairs]
+                # A mean over what is played is another question: it moves all games alike.
+                scaled = [(a[game], b[game] * common_factor(a[others], b[others])) for a, b in sides]
+                facts[f"{name} loss: {BEFORE}"].append(any(itertools.starmap(same, scaled)))
+                facts[f"{name} loss: {OTHERS}"].append(any(same(a[others], b[others]) for a, b in sides))
         if in_last_column:
             continue
         played_on = trainer.all_gradients(tables, with_mask(rollout, game, columns == end))
@@ -735,7 +786,11 @@ def ends(
             facts[f"{name} loss: {AFTER}"].append(same(found[part][game, following], played_on[part][game, following]))
             same_tick = [same(found[part][game, end], then[part][game, end]) for then in (nothing_next, rewarded)]
             facts[f"{name} loss: {NOT_PLAYED}"].append(all(same_tick))
-        facts[f"policy loss: {MEAN}"].append(same(found[0][others, end], played_on[0][others, end]))
+        counted, of_all = found[0][others, end], played_on[0][others, end]
+        factor = common_factor(counted, of_all)
+        facts[f"policy loss: {MEAN}"].append(
+            f"no, the other games count {factor:.3g} times" if factor != 1 else same(counted, of_all)
+        )
     # A mask that is 1 where a game has ended would let this be learned, and nothing else.
     never_played = rollout | {"is_not_done": np.zeros_like(is_not_done), "rewards": np.zeros_like(rewards)}
     unplayed = trainer.all_gradients(tables, never_played)
@@ -784,6 +839,12 @@ def with_reward(rollout: Tables, game: int, column: int) -> Tables:
     rewards = rollout["rewards"].copy()
     rewards[game, column] += 1
     return rollout | {"rewards": rewards}
+
+
+def common_factor(one: np.ndarray, other: np.ndarray) -> float:
+    """Return the factor between two arrays of numbers; 1 if there is none."""
+    factor = float((one * other).sum() / max(float((other * other).sum()), 1e-12))
+    return factor if not same(one, other) and same(one, factor * other) else 1.0
 
 
 def same(one: np.ndarray, other: np.ndarray) -> bool:

@@ -68,7 +68,7 @@ def test_many_ends(student):
     student.expect("going_past_many_ends", HEARD)
 
 
-@points(2, question="train_on_rollout.memory")
+@points(1, question="train_on_rollout.memory")
 def test_one_tick(student):
     """The agent is called on each column of rollouts with two and with 25 columns."""
     for name in ("going_one_tick", "going_long"):
@@ -82,7 +82,7 @@ def test_gradient_through_a_long_time(student):
     student.expect("going_past_many_ends", CONNECTED)
 
 
-@points(2, question="train_on_rollout.memory")
+@points(1, question="train_on_rollout.memory")
 def test_one_game_with_an_end(student):
     """The memory is right in a rollout of one game, and in a rollout of 25 columns."""
     student.expect("going_one_game", HEARD)

@@ -216,6 +216,7 @@ ADVANTAGES = (
     "advantages",
     "advantages computed on a subset of the rows",
     "advantages computed again after an update of the value network",
+    "advantages computed from other numbers than the returns",
 )
 KINDS = (*ADVANTAGES, "returns", "rewards")
 
@@ -283,11 +284,11 @@ def rows_of_epochs(minibatch_size: int) -> Callable[[Facts], Facts]:
         for number, split in found:
             size = len(facts["rows of the collections"][number])
             sizes = [min(minibatch_size, size - first) for first in range(0, size, minibatch_size)]
-            if [len(batch) for batch in split] != sizes:
-                unlike.append([len(batch) for batch in split])
+            if (seen := [len(batch) for batch in split]) != sizes:
+                unlike.append(seen[: len(sizes)])
         used = [[row for batch in split for row in batch] for _, split in found]
         return {
-            "number of epochs in all collections": len(found),
+            "number of rows in the minibatches of all epochs": sum(map(len, used)),
             "wrong minibatch sizes in an epoch": unlike[:1],
             "an epoch uses rows of another collection": any(-1 in rows for rows in used),
             "an epoch uses a row more than once, and leaves others out": any(len(set(rows)) < len(rows) for rows in used),

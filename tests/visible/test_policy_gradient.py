@@ -378,8 +378,9 @@ def test_it_runs(student):
 @points(2, question="one_update")
 def test_it_moves_both_networks(student):
     """The update changes every parameter of both networks, but only the policy if critic_loss_multiplier is 0."""
-    student.expect("update_vanilla", only("unchanged parameters"))
-    student.expect("update_without_critic_loss", only("unchanged parameters"))
+    unchanged = only("unchanged parameters of the policy", "unchanged parameters of the value network")
+    student.expect("update_vanilla", unchanged)
+    student.expect("update_without_critic_loss", unchanged)
 
 
 @points(2, question="one_update")

@@ -69,6 +69,25 @@ def test_gradients_of_a_step(student):
     student.expect("network_five_games", only(*names, "inputs that forward changed"))
 
 
+# Playing
+
+
+@points(1, question="playing")
+def test_actions_are_sampled(student):
+    """sample_actions draws new actions in each call, by the softmax of the logits, with torch's global generator."""
+    names = ("shares of actions with the probabilities 0.5, 0.3 and 0.2", "two samples differ")
+    seeded = "the same seed of torch gives the same sample"
+    student.expect("playing_three_games", only("sample_actions returns", *names, seeded), atol=0.06)
+
+
+@points(1, question="playing")
+def test_given_functions(student):
+    """step returns what forward returns, without a graph; memory at the start and one-hot rows are float32."""
+    begins = ("get_initial_state returns", "get_initial_state is all zeros")
+    steps = ("results of step that keep a graph", "step returns what forward returns")
+    student.expect("playing_three_games", only(*begins, *steps, "to_one_hot([2, 0, 1, 2], 4)", "dtype of to_one_hot"))
+
+
 # Going through the rollout
 
 
@@ -255,6 +274,7 @@ def test_update_runs(student):
 def test_update_moves_all(student):
     """The step changes every layer of your agent, keeps all parameters finite, and changes nothing else."""
     facts = updated(student)
+    assert facts["steps of opt"], "opt takes no step, so it changes no layer"
     for name in ("parameters that did not change", "parameters that are not finite", "arguments that train_on_rollout changed"):
         assert facts[name] == [], f"{name}: {', '.join(facts[name])}"
 
@@ -271,6 +291,7 @@ def test_loss_of_an_update(student):
 def test_update_lowers_the_loss(student):
     """After the step, the loss on the rollout, with unchanged advantages and targets, is lower than before."""
     facts = updated(student)
+    assert facts["steps of opt"], "opt takes no step, so the loss cannot fall"
     form = nearest(facts["loss that was returned"], facts["loss before"]) or 0
     before, after = facts["loss before"][form], facts["loss after"][form]
     assert after < before, f"the loss did not fall in one small step of SGD: {before:.5f} before, {after:.5f} after"
