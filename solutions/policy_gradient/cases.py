@@ -51,9 +51,10 @@ def returns_table(rng):
 
 
 @case("returns", question="get_returns")
-def returns_of_long_episodes(rng):
-    """Twelve hundred rows: four of CartPole's longest episodes have two thousand, and Python calls no function so deep."""
-    return dict(rewards=np.round(normal(rng, 1200), 2), terminateds=ends(1200, 499, 999, 1199), discount_factor=0.9)
+def returns_of_many_rows(rng):
+    """A thousand rows and more, as a few of CartPole's episodes have: Python calls no function so deep."""
+    # Short episodes, because a loop in a loop takes their length squared.
+    return dict(rewards=np.round(normal(rng, 1040), 2), terminateds=ends(1040, *range(129, 1040, 130)), discount_factor=0.9)
 
 
 @case("returns", question="get_returns", nudges={"rewards": 1})

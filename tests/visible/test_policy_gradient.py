@@ -39,7 +39,7 @@ def test_several_episodes(student):
     """Returns are right for one or several episodes of any length: each ends with the last reward of its own episode."""
     student.expect("returns_several_episodes", only("returns"))
     student.expect("returns_one_episode", only("returns"))
-    student.expect("returns_of_long_episodes", only("returns"))
+    student.expect("returns_of_many_rows", only("returns"))
 
 
 @points(1, question="get_returns")
