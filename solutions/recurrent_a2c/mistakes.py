@@ -358,6 +358,7 @@ always_the_likeliest_action = altered(
     "playing",
     {"torch.multinomial(F.softmax(logits, dim=-1), 1)[:, 0].numpy()": "logits.argmax(dim=-1).numpy()"},
     hint="How does an agent learn that another action is better, if it always takes the one that looks best now?",
+    learns=False,
 )
 
 the_same_draws_in_every_call = altered(
@@ -368,6 +369,7 @@ the_same_draws_in_every_call = altered(
         ")[:, 0].numpy()"
     },
     hint="If a generator gets the same seed in every call of sample_actions, which random numbers does each call draw?",
+    learns=False,
 )
 
 drawn_by_numpy = altered(
@@ -1247,15 +1249,25 @@ mean_of_what_was_played = altered(
             "(played * logprobas_for_actions[:, t] * advantage).mean()": ""
             "(played * logprobas_for_actions[:, t] * advantage).sum() * rollout_length / is_not_done[:, :-1].sum()",
         },
-        "of the value loss alone, over all columns": {
-            "(played * (target - V_t) ** 2).mean()": ""
-            "(played * (target - V_t) ** 2).sum() * rollout_length / is_not_done[:, :-1].sum()",
-        },
-        "of the policy loss alone, over all columns": {
-            "(played * logprobas_for_actions[:, t] * advantage).mean()": ""
-            "(played * logprobas_for_actions[:, t] * advantage).sum() * rollout_length / is_not_done[:, :-1].sum()",
-        },
     },
+)
+
+value_loss_of_what_was_played = altered(
+    "train_on_rollout.ends",
+    {
+        "(played * (target - V_t) ** 2).mean()": ""
+        "(played * (target - V_t) ** 2).sum() * rollout_length / is_not_done[:, :-1].sum()"
+    },
+    hint="A dead tick adds 0 to the value loss: by how many ticks do you divide?",
+)
+
+policy_loss_of_what_was_played = altered(
+    "train_on_rollout.ends",
+    {
+        "(played * logprobas_for_actions[:, t] * advantage).mean()": ""
+        "(played * logprobas_for_actions[:, t] * advantage).sum() * rollout_length / is_not_done[:, :-1].sum()"
+    },
+    hint="A dead tick adds 0 to J: by how many ticks do you divide?",
 )
 
 mask_the_other_way_round = altered(
