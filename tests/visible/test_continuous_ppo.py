@@ -30,7 +30,7 @@ def test_everything_is_passed_on(student):
 
 @points(1, question="Summaries")
 def test_returns_and_lengths(student):
-    """At the end of an episode, its return and its length are appended to the lists."""
+    """When an episode terminates or is truncated, its undiscounted return and its length are appended to the lists."""
     student.expect("summaries_three_episodes", only("episode_returns", "episode_lengths"))
     student.expect("summaries_both_ends_at_once", only("episode_returns", "episode_lengths"))
 
@@ -165,7 +165,7 @@ def test_form_of_actions(student):
 
 @points(2, question="Policy.sampling")
 def test_log_probabilities(student):
-    """The log-probabilities are log π of the returned actions."""
+    """The log-probabilities are log π of the returned actions: sums over the dimensions of an action."""
     # Differences of float32 sums of about 10.
     student.expect("sampling_batch", log_density_gap, atol=1e-4)
 

@@ -337,7 +337,7 @@ def test_critic_at_ends(student):
 
 @points(2, question="DDPGAgent.update_model.critic")
 def test_critic_twice(student):
-    """In two updates, the critic takes two steps, each with only its own gradient, without leftovers of earlier ones."""
+    """In two updates, the critic takes two right steps, the second one without leftovers of the first."""
     student.expect("critic_twice")
 
 

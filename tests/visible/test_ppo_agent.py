@@ -51,7 +51,7 @@ def test_episode_comes_to_an_end(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_terminated_inside(student):
-    """Advantages are right at terminated steps inside the rows (next V and A do not count), even if also truncated."""
+    """Advantages are right at terminated steps inside the rows (next V and A do not count), also if some steps are truncated."""
     student.expect("terminated_inside", only("advantages up to the last end of an episode"))
     student.expect("both_ends_at_one_step", only("advantages up to the last end of an episode"))
 
@@ -352,14 +352,14 @@ def test_updates(student):
 
 @points(1, question="PPOAgent.backward")
 def test_several_environments(student):
-    """Every environment has its own memory, and its episodes end independently."""
+    """Every environment has its own memory of the rewards that backward receives, and its episodes end independently."""
     names = ("steps in each memory, after each call", "each step has its own observation and state")
     student.expect("three_environments", only(*names, "finished episodes"))
 
 
 @points(1, question="PPOAgent.backward")
 def test_nothing_learned_in_a_test(student):
-    """If the agent is not in training, memories are filled, but nothing is learned."""
+    """If the agent is not in training, memories are filled and reset, but nothing is learned."""
     names = (
         "steps in each memory, after each call",
         "updates",
