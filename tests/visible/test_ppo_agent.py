@@ -51,7 +51,7 @@ def test_episode_comes_to_an_end(student):
 
 @points(1, question="GeneralizedAdvantageEstimator.ends")
 def test_terminated_inside(student):
-    """Advantages are right at terminated steps inside the rows (next V and A do not count), also if some steps are truncated."""
+    """Advantages are right at terminated steps inside the rows (next V and A do not count), also if some are truncated."""
     student.expect("terminated_inside", only("advantages up to the last end of an episode"))
     student.expect("both_ends_at_one_step", only("advantages up to the last end of an episode"))
 
