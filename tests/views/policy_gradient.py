@@ -287,9 +287,9 @@ def rows_of_epochs(minibatch_size: int) -> Callable[[Facts], Facts]:
             if (seen := [len(batch) for batch in split]) != sizes:
                 unlike.append(seen[: len(sizes)])
         used = [[row for batch in split for row in batch] for _, split in found]
-        collected = sum(map(len, facts["rows of the collections"]))
+        shares = [sum(map(len, split)) / len(facts["rows of the collections"][number]) for number, split in found]
         return {
-            "times that a row of a collection is in a minibatch, on average": sum(map(len, used)) / max(collected, 1),
+            "number of times that minibatches go through a collection, by their rows": sum(shares),
             "wrong minibatch sizes in an epoch": unlike[:1],
             "an epoch uses rows of another collection": any(-1 in rows for rows in used),
             "an epoch uses a row more than once, and leaves others out": any(len(set(rows)) < len(rows) for rows in used),
