@@ -43,6 +43,7 @@ INPUTS = {
     "test_what_returns_depend_on": ("grader/judge/influence.py",),
     "test_what_a_loss_depends_on": ("grader/judge/influence.py",),
     "test_a_factor_of_two_readings_has_no_name": ("grader/judge/influence.py",),
+    "test_an_input_that_moves_another_number_is_not_left_out": ("grader/judge/influence.py",),
     "test_environments_are_told_from_time": ("grader/judge/influence.py",),
     "test_right_work_in_other_precision_has_no_pattern": ("grader/judge/influence.py",),
     "test_hostile_answers_say_nothing": ("grader/judge/influence.py",),
@@ -423,6 +424,21 @@ def test_a_factor_is_named_by_the_inputs_or_not_at_all() -> None:
     assert said == "Why does rewards move x 0.45 times (half of gamma) as strongly as it should?"
     said = ask(right, lambda rewards, gamma: 1.37 * right(rewards, gamma), inputs, {"rewards": 1})
     assert said == "Why does rewards move x 1.37 times as strongly as it should, everywhere?"
+    # As with a discount of 0.99 in place of gamma: 1/gamma is 1.11.
+    said = ask(right, lambda rewards, gamma: 1.1 * right(rewards, gamma), inputs, {"rewards": 1})
+    assert said == "Why does rewards move x 1.1 times as strongly as it should, everywhere?"
+    # With two digits, it would look like a discount factor.
+    said = ask(right, lambda rewards, gamma: 0.9602 * right(rewards, gamma), inputs, {"rewards": 1})
+    assert said == "Why does rewards move x 0.9602 times as strongly as it should, everywhere?"
+
+
+def test_an_input_that_moves_another_number_is_not_left_out() -> None:
+    """Catches: "x does not depend on a[1]" said of targets in another order, where a[1] moves x[1] in place of x[0]."""
+    right = lambda a: np.array([a[0] + a[1], a[2] + a[3], a[4] + a[5]])  # noqa: E731
+    inputs = {"a": REWARDS.astype(float)}
+    assert ask(right, lambda a: np.array([a[0], a[1] + a[2] + a[3], a[4] + a[5]]), inputs, {"a": 1}) is None
+    left_out = ask(right, lambda a: np.array([a[0], a[2] + a[3], a[4] + a[5]]), inputs, {"a": 1})
+    assert left_out == "Why does x not depend on a[1], as it does on other rows?"
 
 
 @pytest.mark.parametrize(
@@ -430,6 +446,7 @@ def test_a_factor_is_named_by_the_inputs_or_not_at_all() -> None:
     [
         (lambda w, a: float((w**2 * a).mean()), None),  # each factor is made of the numbers of its own row
         (lambda w, a: float((w ** [2, 2, 1, 1, 1, 1] * a * [1, 1, 1.4, 1.41, 1, 1]).mean()), None),  # two agree by chance
+        (lambda w, a: float((w * a * [1, 1, 1.04, 1.02, 1, 1]).mean()), None),  # the other rows are wrong, too
         (lambda w, a: float((w[:, None] * a[None]).mean()), "Why does each row of a move x equally?"),
     ],
 )
