@@ -320,16 +320,10 @@ class _Pair:
     def _name_part(self, ratio: float) -> str | None:
         """Return which part of the formula a factor is, as a remark."""
         for name, value in self.factors.items():
-            forms = {
-                name: value,
-                f"{name}²": value**2,
-                f"1/{name}": 1 / value,
-                f"1 - {name}": 1 - value,
-                f"-{name}": -value,
-                f"half of {name}": value / 2,
-                f"twice {name}": 2 * value,
-            }
-            close = {said: known for said, known in forms.items() if isclose(ratio, known, rel_tol=TOLD)}
+            whole = {name: value, f"{name}²": value**2, f"1/{name}": 1 / value, f"1 - {name}": 1 - value, f"-{name}": -value}
+            close = {said: known for said, known in whole.items() if isclose(ratio, known, rel_tol=TOLD)}
+            part = {f"half of {name}": value / 2, f"twice {name}": 2 * value}
+            close |= {said: known for said, known in part.items() if isclose(ratio, known, rel_tol=TOLD)}
             for said, known in close.items():
                 if all(abs(known - plain) > CLOSE for plain in (1.0, 0.5, 2.0)):
                     return f" ({said})"

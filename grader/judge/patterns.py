@@ -80,12 +80,11 @@ def _find_relation(
         # A sign or a count is found only beside the form that the submission chose; other relations are found beside any.
         told = {one for one in said if one}
         if len(told) == 1 and (relations is STRICT or None not in said):
-            asked = told.pop()
-            explained = "(" in asked  # by a number of rows, say
-            if _names_common(asked) and not explained and _is_denied(evidence, [other for _, other, _ in wrong]):
+            question = told.pop()
+            if _names_common(question) and "(" not in question and _is_denied(evidence, [other for _, other, _ in wrong]):
                 continue
             # The message shows the numbers of the first form.
-            return check, asked + ("" if said[0] else OF_OTHER_FORM)
+            return check, question + ("" if said[0] else OF_OTHER_FORM)
     return None
 
 
@@ -97,10 +96,9 @@ def _is_denied(evidence: WrongAnswerEvidence, others: Sequence[Evidence]) -> boo
     wrong = {name for name, _, _ in list_wrong_outputs(evidence.expected, evidence.got, evidence.how)}
     for other in others:
         if isinstance(other, WrongAnswerEvidence) and other is not evidence:
-            if wrong.isdisjoint(name for name, _, _ in list_wrong_outputs(other.expected, other.got, other.how)):
-                continue
+            names = {name for name, _, _ in list_wrong_outputs(other.expected, other.got, other.how)}
             said = explain_relation(other.expected, other.got, other.how, STRICT)
-            if not (said and _names_common(said)):
+            if wrong & names and not (said and _names_common(said)):
                 return True
     return False
 
