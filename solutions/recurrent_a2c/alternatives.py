@@ -47,6 +47,16 @@ forward_with_tanh = altered(
     },
 )
 
+forward_with_convolutions_by_their_weights = altered(
+    "forward",
+    {
+        "F.relu(self.conv0(obs_t))": "F.conv2d(obs_t, self.conv0.weight, self.conv0.bias, stride=2).relu()",
+        "F.relu(self.conv1(features))": "torch.conv2d(features, self.conv1.weight, self.conv1.bias, self.conv1.stride).relu()",
+        "F.relu(self.conv2(features))": ""
+        "F.conv2d(input=features, weight=self.conv2.weight, bias=self.conv2.bias, stride=2).relu()",
+    },
+)
+
 forward_with_heads_by_their_weights = altered(
     "forward",
     {

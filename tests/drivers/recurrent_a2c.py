@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 import trained_agent
 import utils
@@ -123,6 +124,13 @@ class Watch:
             if name in self.outputs:
                 self.outputs[name] = torch.cat([made for _, made in rows])  # type: ignore[misc]
 
+    def add_convolutions(self, found: list[tuple[str, Tensor, Tensor]]) -> None:
+        """Note the convolutions of which only the weights were used."""
+        for name, came, made in found:
+            if name not in self.calls:
+                self.calls.append(name)
+                self.inputs[name], self.outputs[name] = came, made
+
     def add_uncalled(self, name: str, weight: Tensor | None, bias: Tensor | None, result: Tensor) -> None:
         """Note what went into a layer of which only the weights were used, if that was so; see `facts.find_input`."""
         if name in self.calls or weight is None or bias is None:
@@ -147,6 +155,24 @@ class Watch:
         line = torch.stack([x, torch.ones_like(x)], dim=1)
         residual = line @ torch.linalg.lstsq(line, y[:, None]).solution - y[:, None]
         return "a linear function" if residual.abs().max() < 1e-5 else "an activation function"
+
+
+class Convolutions(TorchFunctionMode):
+    """Notes what goes into convolutions and comes out: `F.conv2d(x, agent.conv0.weight, ...)` does not call the layer."""
+
+    def __init__(self, agent: nn.Module) -> None:
+        super().__init__()
+        self.names = {id(getattr(getattr(agent, name), "weight", None)): name for name in LAYERS[:3]}
+        self.found: list[tuple[str, Tensor, Tensor]] = []
+
+    def __torch_function__(self, func: Callable, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given, named = args, kwargs or {}
+        made = func(*given, **named)
+        if func is torch.conv2d:
+            taken = {**dict(zip(("input", "weight"), given, strict=False)), **named}
+            if name := self.names.get(id(taken["weight"])):
+                self.found.append((name, taken["input"].detach().clone(), made.detach().clone()))
+        return made
 
 
 def as_row(values: Tensor, rank: int) -> Tensor:
@@ -176,11 +202,13 @@ def network(submitted, n_actions: int, batch: int, seed: int, empty: bool = Fals
     given = [value.detach().clone() for value in (observations, *state)]
     call_beforehand(lambda: agent((state[1].detach() + 1, state[0].detach() - 1), 1 - observations))
     watch = Watch(agent)
-    result = agent(state, observations)
+    with Convolutions(agent) as noted:
+        result = agent(state, observations)
     found = four(result, batch)
     if found is None:
         return {"returned": describe_kind(result)}
     watch.join_games(batch)
+    watch.add_convolutions(noted.found)
     h, c, logits, values = found
     # A head may also be written with its weights, `h @ logits.weight.T + logits.bias`, and so may hid and the cell.
     for name, end in (("hid", ""), ("rnn", "_ih")):
