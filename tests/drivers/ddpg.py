@@ -314,10 +314,10 @@ def sampling(submitted, count: int, size: int, batch_size: int, obs_dim: int, ac
         else:
             truths = ", done is a bool array" if arrays["done"].dtype == bool else ""
             facts["update_model works with batches of this form"] = f"no{truths}"
-    picked = np.concatenate(batches)
-    facts["a batch has unfilled or modified rows"] = bool(((picked < 0) | (picked >= count)).any())
-    facts["a batch has a row twice"] = any(len(set(batch.tolist())) < len(batch) for batch in batches)
-    facts["how often each row is sampled"] = np.bincount(picked[(picked >= 0) & (picked < count)], minlength=count)
+    filled = [batch[(batch >= 0) & (batch < count)] for batch in batches]
+    facts["a batch has unfilled or modified rows"] = sum(map(len, filled)) < sum(map(len, batches))
+    facts["a batch has a row twice"] = any(len(np.unique(rows)) < len(rows) for rows in filled)  # unfilled ones look alike
+    facts["how often each row is sampled"] = np.bincount(np.concatenate(filled), minlength=count)
     facts["batches"] = len(batches)
     facts["share of batches that are neighboring rows"] = float(np.mean([np.ptp(batch) == len(batch) - 1 for batch in batches]))
     overlaps = [len(set(one.tolist()) & set(other.tolist())) for one, other in itertools.pairwise(batches)]
@@ -1538,7 +1538,7 @@ def training(
     agent.is_test = True  # an episode was played as a test before
     asked: list[list] = []
     updated: list[int] = []
-    plots: list[dict] = []
+    plots: dict[str, list] = {name: [] for name in ("frame_idx", "scores", "actor_losses", "critic_losses")}
     given_forms: set[str] = set()
     agent.noise.now = lambda: len(env.actions)
 
@@ -1557,14 +1557,9 @@ def training(
         return torch.tensor(-float(len(updated))), torch.tensor(len(updated) + 0.5)
 
     def plot(frame_idx, scores, actor_losses, critic_losses, *others) -> None:
-        plots.append(
-            {
-                "frame_idx passed to _plot": int(frame_idx),
-                "scores passed to _plot": numbers(scores),
-                "actor_losses passed to _plot": numbers(actor_losses),
-                "critic_losses passed to _plot": numbers(critic_losses),
-            }
-        )
+        given = (int(frame_idx), numbers(scores), numbers(actor_losses), numbers(critic_losses))
+        for name, value in zip(plots, given, strict=True):
+            plots[name].append(value)
         given_forms.update(
             f"{kind}: {what}"
             for kind, values in (("scores", scores), ("actor_losses", actor_losses), ("critic_losses", critic_losses))
@@ -1584,7 +1579,7 @@ def training(
         "actions that the environment receives": [float(np.ravel(action)[0]) for action in env.actions],
         "steps of the environment before each reset": [place for place, _ in env.resets],
         "steps of the environment before each update": list(updated),
-        "arguments of each call of _plot": list(plots),
+        **{f"{name} in each call of _plot": list(values) for name, values in plots.items()},
         "forms of the plotted values": sorted(given_forms),
         "form of total_step": scalar_form(agent.total_step),
         "the noise is reset between two episodes": all(place in resets for place in ended),
@@ -1938,6 +1933,8 @@ def followed_by(first: list[np.ndarray], now: list[np.ndarray], toward: list[np.
     walked, way = (np.concatenate([(to - at).ravel() for to, at in zip(one, first, strict=True)]) for one in (now, toward))
     if not walked.any():
         return "none"
+    if np.allclose(walked, way, rtol=0.02, atol=1e-6):
+        return "the whole distance: it equals its network"
     return (
         "τ times the distance to its network"
         if np.allclose(walked, TAU * way, rtol=0.02, atol=1e-6)

@@ -5,6 +5,7 @@ from grader.judge.views import only
 from views import (
     LAYERS,
     LEARNED,
+    PLOTTED,
     ROWS_OF_A_BATCH,
     converted,
     drawn_evenly,
@@ -219,7 +220,7 @@ def test_waits_for_a_batch(student):
     names = (
         "steps of the environment before each update",
         "steps of the environment before each reset",
-        "arguments of each call of _plot",
+        *PLOTTED,
     )
     student.expect("training_that_waits_for_a_batch", only(*names, "states passed to select_action"))
 
@@ -229,7 +230,7 @@ def test_long_training(student):
     """A training run of thirteen episodes and part of another is right, with a plot every 200 steps."""
     names = (
         "steps of the environment before each update",
-        "arguments of each call of _plot",
+        *PLOTTED,
         "states passed to select_action",
         "total_step when select_action is called",
         "is_test when select_action is called",
