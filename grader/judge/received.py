@@ -10,7 +10,7 @@ from typing import Any
 from grader.answers import Case
 from grader.assignment import Question
 from grader.judge.compare import SHOWN_INPUTS, format_value
-from grader.sandbox.arguments import HOLDS, IS, TIMES
+from grader.sandbox.arguments import HOLDS, IS, TIMES, shows_last
 
 MOST_LINES, MAX_NAME = 12, 80
 MAX_LINE = 600  # characters of what a function received
@@ -35,7 +35,7 @@ class ReceivedCall:
         function: Its name, as in `GAE.__call__`.
         arguments: The values by name; a field of an object is named like `buffer.rewards`, an entry of a dictionary like
             `trajectory['rewards']`.
-        times: How often the function was called; the arguments are those of the last call.
+        times: How often the function was called; the arguments are those of the last call, or of a function's first.
         left_out: How many arguments are too many to show.
     """
 
@@ -56,7 +56,7 @@ class ReceivedCall:
 
 
 def choose_call(question: Question, calls: Sequence[tuple[str, dict[str, Any]]]) -> ReceivedCall | None:
-    """Return the call that a question is about: the last one of its function or method, or else the last one of any.
+    """Return the call that a question is about: that of its function or method, or else the last one of any.
 
     Of a question that has a name of its own, such as one about an update of everything, only calls of its function count.
 
@@ -89,7 +89,8 @@ def describe_call(case: Case, question: Question, received: ReceivedCall | None)
         did = f"was called without arguments (case {case.name})."
     elif received.times > 1:
         often = f"was called {received.times:,} times (case {case.name})."
-        did = f"{often} The mistake may be in an earlier call. The last call received:"
+        one, others = ("last", "an earlier") if shows_last(received.function) else ("first", "a later")
+        did = f"{often} The mistake may be in {others} call. The {one} call received:"
     else:
         did = f"received (case {case.name}):"
     rest = [line for name, line in zip(case.inputs, inputs, strict=True) if not received.whole and not received.shows(name)]

@@ -1,4 +1,4 @@
-"""Record the arguments of a submission's functions: of each, its last call from outside its file."""
+"""Record the arguments of a submission's functions: of each, one call from outside its file."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ def note_arguments(path: str) -> Iterator[dict[str, Arguments]]:
     changes later is as it was; what is too large, or no plain data, is `{IS: what it is}`, an object that holds some numbers
     and arrays `{IS: what it is, HOLDS: these by name}`. If there were several calls, TIMES says how many.
 
-    Calls among the functions of the file are not noted. Nor are calls whose output a driver suppresses, if there is another
-    one: they only prepare the call that counts, or are compared with it.
+    Of a method, the last call counts: earlier ones have led to it. Of a function, the first one does: drivers call it again
+    with other numbers, to see what its result depends on. Calls among the functions of the file are not noted. Nor are calls
+    whose output a driver suppresses, if there is another one: they only prepare the call that counts, or are compared with it.
 
     Args:
         path: The file of the submission, as its code names it.
@@ -52,8 +53,11 @@ def note_arguments(path: str) -> Iterator[dict[str, Arguments]]:
                 function, heard = _name_function(frame), sys.stdout is screen
                 if heard:
                     counted[function] = counted.get(function, 0) + 1
-                if heard or function not in counted:
-                    _note_call(function, frame, found, counted.get(function, 1))
+                times = counted.get(function, 1)
+                if function in found and times > 1 and not shows_last(function):
+                    found[function] = found.pop(function) | {TIMES: times}
+                elif heard or function not in counted:
+                    _note_call(function, frame, found, times)
         within = max(within + (1 if event == "call" else -1), 0)
 
     sys.setprofile(note)
@@ -61,6 +65,11 @@ def note_arguments(path: str) -> Iterator[dict[str, Arguments]]:
         yield found
     finally:
         sys.setprofile(None)
+
+
+def shows_last(function: str) -> bool:
+    """Return whether the last of several calls is noted, not the first."""
+    return "." in function
 
 
 def _name_function(frame: FrameType) -> str:

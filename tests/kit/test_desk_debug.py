@@ -301,7 +301,7 @@ def test_a_call_that_raises_is_stopped_in_before(toy, tmp_path: Path) -> None:
 
 
 def test_several_calls_are_told_from_the_one_that_is_stopped_in(toy, tmp_path: Path) -> None:
-    """Catches: the arguments of the last call, under the name of the first one, in which the debugger stops."""
+    """Catches: the arguments of one call, under the name of the one in which the debugger stops."""
     change_driver(
         tmp_path, 'def total(submitted, values):\n    submitted.total([9])\n    return {"total": submitted.total(values)}'
     )
@@ -313,7 +313,7 @@ def test_several_calls_are_told_from_the_one_that_is_stopped_in(toy, tmp_path: P
     assert "values = [9]" in stopped
     shown = toy("total", "def total(values):\n    return 17\n", "", shows=True).stdout
     often = "total was called 2 times (case three_values)."
-    assert f"{often} The mistake may be in an earlier call. The last call received:" in shown
+    assert f"{often} The mistake may be in a later call. The first call received:" in shown
 
 
 def test_what_earlier_calls_print_is_not_shown(toy, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from grader.answers import Case
 from grader.assignment import AssignmentFiles
-from grader.judge.received import choose_call, describe_call
+from grader.judge.received import ReceivedCall, choose_call, describe_call
 from grader.judge.run import Grader, GradingOptions
 from grader.report.model import CheckResult, Report
 from grader.sandbox.arguments import HOLDS, IS, TIMES, note_arguments
@@ -79,8 +79,8 @@ def test_one_call_more_for_a_question_that_fails(home: AssignmentFiles, replaced
         assert len(asked) == 1
 
 
-def test_the_last_of_several_calls_is_told_as_that(home: AssignmentFiles) -> None:
-    """Catches: the arguments of the last call, which was right, taken for those of the call that failed."""
+def test_one_of_several_calls_is_told_as_that(home: AssignmentFiles) -> None:
+    """Catches: the arguments of one call, which was right, taken for those of the call that failed."""
     questions = {question.id: question for question in home.assignment.questions}
     case = Case("a_case", "a_driver", "get_returns", {})
     once, often = {"discount_factor": 0.9}, {"discount_factor": 0.9, TIMES: 3}
@@ -90,9 +90,13 @@ def test_the_last_of_several_calls_is_told_as_that(home: AssignmentFiles) -> Non
     ]
     assert told[0] == ["get_returns received (case a_case):", "  discount_factor = 0.9"]
     assert told[1] == [
-        "get_returns was called 3 times (case a_case). The mistake may be in an earlier call. The last call received:",
+        "get_returns was called 3 times (case a_case). The mistake may be in a later call. The first call received:",
         "  discount_factor = 0.9",
     ]
+    method = describe_call(case, questions["get_returns"], ReceivedCall("Buffer.store", {"reward": 0.5}, times=3))
+    assert method[0] == (
+        "Buffer.store was called 3 times (case a_case). The mistake may be in an earlier call. The last call received:"
+    )
     update = questions["one_update"]
     assert choose_call(update, [("get_returns", once)]) is None  # nothing says that the fault is there
 
@@ -178,6 +182,14 @@ def test_methods_and_the_last_call(tmp_path: Path) -> None:
     found = called(source, "[noise.sample(n) for noise in [Noise(3)] for n in (1, 2)]", tmp_path)
     assert found == {"Noise.__init__": {"size": 3}, "Noise.sample": {"n": 2, TIMES: 2}}
     assert list(found)[-1] == "Noise.sample"
+
+
+def test_a_function_and_its_first_call(tmp_path: Path) -> None:
+    """Catches: numbers that a driver has changed to see what the result depends on, beside what is expected of the others."""
+    source = "def first(x):\n    return x\n\ndef run(x):\n    return x\n"
+    found = called(source, "[run(1), first(7), run(2), run(3)]", tmp_path)
+    assert found == {"run": {"x": 1, TIMES: 3}, "first": {"x": 7}}
+    assert list(found)[-1] == "run"
 
 
 def test_what_is_no_plain_data_is_named(tmp_path: Path) -> None:
