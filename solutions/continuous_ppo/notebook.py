@@ -27,13 +27,14 @@
 # >   often gives a hint when it recognizes the mistake. The cells here show what your code does;
 # >   `grade.py` says whether it is right.
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
-# >   the cell. `%grade` alone grades all questions. You can also write the definition (for a
-# >   method, its whole class) into a cell that begins with `%%grade QUESTION`, together with the
-# >   imports that it needs: the cell is run, and its definition is graded. From then on, the newer
-# >   definition counts: when you change the definition in `submitted.py` and save it, `%grade`
-# >   grades the file; when you run the cell, it grades the cell. To return to the file without
-# >   changing it, delete the cell's definition with `del NAME`, or use `%grade QUESTION --file` for
-# >   a single call.
+# >   the cell. `%grade` alone grades all questions. QUESTION is a name from the report, such as
+# >   `GAE`.
+# > - You can also write your function (for a method, its whole class) in a cell that begins with
+# >   `%%grade QUESTION`, together with its imports. The cell is run, and its function is graded.
+# >   From then on, `%grade` grades the version that you changed last: the one in the cell after you
+# >   run the cell, the one in `submitted.py` after you save the file. To return to the file without
+# >   changing it, delete the cell's version with `del NAME`, or use `%grade QUESTION --file` for a
+# >   single call.
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
 # > - You may also define everything in a notebook and submit that notebook.
@@ -949,10 +950,10 @@ for interactions, expected in (
 # | --- | --- | --- |
 # | constant | one step; the reward is always 1 | $V = 1$ |
 # | observation | one step; the reward is the sign that is observed | $V(-) = -1$, $V(+) = 1$ |
-# | two steps | the second reward is 1 | $V = 0.8$, one step later $V_2 = 1$ |
+# | two steps | two steps; the second reward is 1 | $V = 0.8$, one step later $V_2 = 1$ |
 # | truncated | every reward is 1; truncated after 4 steps; the observation has no step count | $V = 1 / (1 - 0.8) = 5$ |
 # | action | one step; the reward is $-(a - 0.5)^2$ | $\mu = 0.5$ for both signs |
-# | combined | second reward $-(a_1 - 0.5\, \text{sign})^2$ for the *first* action $a_1$ | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
+# | combined | step 2 pays $-(a_1 - 0.5\, \text{sign})^2$ for the *first* action $a_1$ | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
 #
 # If the first rung that fails is
 #
@@ -1226,9 +1227,9 @@ plt.show()
 # %% watch-text [markdown]
 # ## 16 · What to watch
 #
-# The return shows whether the agent learns. If it does not, these curves show why. Each point covers
-# all rows of one trajectory. Explained variance, values, targets and advantages use the values that
-# were recorded *before* training on this trajectory. All other curves are measured *after* this
+# The return shows whether the agent learns. If it does not, these curves show why. Each point
+# covers all rows of one trajectory. Explained variance, values, targets and advantages are from the
+# network as it was *before* training on this trajectory. All other curves are measured *after* this
 # training.
 #
 # - **Explained variance** (of the targets, by the values): starts below 0 and rises, with

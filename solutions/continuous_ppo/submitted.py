@@ -6,7 +6,7 @@ imports.
 
 Terms: T is the number of steps in a trajectory, B the number of rows in a minibatch, A the number of
 action dimensions, N the number of environments in a batched environment. A *trajectory* is a dictionary
-of arrays with one row per step, plus the key `state`; runners.py describes its entries.
+of arrays with one row per step, plus the key `state`; runners.py describes all keys.
 
 This assignment follows the course *Practical RL* (YSDA and HSE), week 9: PPO with generalized
 advantage estimation on HalfCheetah. The course follows Schulman et al. 2017, "Proximal policy
@@ -313,7 +313,7 @@ class TrajectorySampler:
 
 
 class NormalizeAdvantages:
-    """Normalizes the advantages of a minibatch to mean 0 and variance 1, in its dictionary."""
+    """Replaces the advantages in a minibatch by normalized ones, with mean 0 and variance 1."""
 
     def __call__(self, trajectory: dict) -> None:
         advantages = trajectory["advantages"]
@@ -329,7 +329,7 @@ def make_ppo_runner(
     num_epochs: int = 10,
     num_minibatches: int = 32,
 ) -> TrajectorySampler:
-    """Return a sampler of minibatches for PPO, which combines all of the above."""
+    """Return a sampler that plays with `policy`, computes advantages and yields minibatches."""
     runner_transforms = [AsArray(), BootstrapTruncated(policy, gamma), GAE(policy, gamma=gamma, lambda_=lambda_)]
     runner = EnvRunner(env, policy, num_runner_steps, transforms=runner_transforms)
     return TrajectorySampler(runner, num_epochs=num_epochs, num_minibatches=num_minibatches, transforms=[NormalizeAdvantages()])
@@ -394,8 +394,8 @@ class PPO:
                 value_targets: `[B, 1]`; G.
             act: The current result of `policy.act(..., training=True)`; `values` `[B, 1]` is V.
 
-        The maximum is taken in each row, before the mean. So moving a value far from V_old is not
-        rewarded.
+        The maximum is taken in each row, before the mean. Because the larger error counts, moving a
+        value far from V_old is not rewarded.
         """
         # BEGIN SOLUTION PPO.value_loss
         values, targets = act["values"], torch.as_tensor(trajectory["value_targets"])

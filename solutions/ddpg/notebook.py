@@ -31,13 +31,14 @@
 # >   many wrong answers it prints a hint about the likely mistake. The cells here show what your
 # >   code does; `grade.py` checks whether it is correct.
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
-# >   the cell. `%grade` alone grades all questions. You can also write the definition (for a
-# >   method, its whole class) into a cell that begins with `%%grade QUESTION`, together with the
-# >   imports that it needs: the cell is run, and its definition is graded. From then on, the newer
-# >   definition counts: when you change the definition in `submitted.py` and save it, `%grade`
-# >   grades the file; when you run the cell, it grades the cell. To return to the file without
-# >   changing it, delete the cell's definition with `del NAME`, or use `%grade QUESTION --file` for
-# >   a single call.
+# >   the cell. `%grade` alone grades all questions. QUESTION is a name from the report, such as
+# >   `ReplayBuffer.store`.
+# > - You can also write your function (for a method, its whole class) in a cell that begins with
+# >   `%%grade QUESTION`, together with its imports. The cell is run, and its function is graded.
+# >   From then on, `%grade` grades the version that you changed last: the one in the cell after you
+# >   run the cell, the one in `submitted.py` after you save the file. To return to the file without
+# >   changing it, delete the cell's version with `del NAME`, or use `%grade QUESTION --file` for a
+# >   single call.
 # > - The first cell that calls something you have not written yet stops with a
 # >   `NotImplementedError` that says what to write.
 # > - You may also define everything in a notebook and submit that: `python grade.py --submission
@@ -105,11 +106,12 @@ if os.environ.get("NOTEBOOK_BUDGET") == "short":  # for automatic tests: a few s
 #
 # Compare it with the policy gradient of a stochastic policy, $E[\nabla \log \pi(a \mid s)\, A]$.
 # That gradient needs sampled actions, and makes those with a positive advantage more likely. Here
-# no action has to be sampled: the critic says in which direction the action should move. So the
-# data may come from another policy: $\rho^\beta$ is the distribution of the states that a *behavior
-# policy* $\beta$ visits, for example an older actor with noise. DDPG is **off-policy**: it can
-# learn from the same transition many times. With one update per step and batches of $B$, each
-# transition is sampled about $B$ times before a newer one overwrites it in the full buffer.
+# no action of the current policy has to be sampled: the critic says in which direction the action
+# should move. So the states may come from any policy: $\rho^\beta$ is the distribution of the
+# states that a *behavior policy* $\beta$ visits, for example an older actor with noise. DDPG is
+# **off-policy**: it can learn from the same transition many times. With one update per step and
+# batches of $B$, each transition is sampled about $B$ times before a newer one overwrites it in the
+# full buffer.
 #
 # The price is that everything depends on the critic, and the critic learns from its own
 # predictions. With large neural networks this used to diverge. Lillicrap et al. 2015 ("Continuous
@@ -381,10 +383,10 @@ plt.show()
 #
 # $$x \leftarrow x + \theta (\mu - x) + \sigma \varepsilon \qquad \varepsilon \sim N(0, 1)$$
 #
-# (Papers use the same symbols for the noise and for the networks. In this section, and wherever a
-# value is given, as in $\theta = 1$, $\theta$ and $\mu$ are parameters of the noise. In sections 2
-# and 10, $\theta$ is the pendulum's angle. Everywhere else, $\theta$ are weights and $\mu$ is the
-# actor.)
+# (Papers use the same symbols for the noise and for the networks. In this section, $\theta$ and
+# $\mu$ are parameters of the noise, as they are wherever they have a value, such as $\theta = 1$.
+# In other sections, $\theta$ are weights, and $\mu$ is the actor. The pendulum's angle in sections
+# 2 and 10 is a third $\theta$.)
 #
 # For $0 < \theta < 2$, the long-run mean, the variance and the correlation of samples $k$ steps
 # apart are
@@ -1024,10 +1026,10 @@ print(
 # ### The actor climbs a known critic
 #
 # Now use your own actor, and a critic that is a known function instead of a network:
-# $Q(s, a) = -(a - 0.8 \sin 3s)^2$ (bright in the picture: large). In every state the actor should
-# climb to the top of the ridge, the dashed line. The arrows are $\nabla_a Q$, the direction in
-# which each action is pushed. The lines are your actor's actions after more and more calls to your
-# `update_model`.
+# $Q(s, a) = -(a - 0.8 \sin 3s)^2$. In the picture, bright means a large $Q$. In every state the
+# actor should climb to the top of the ridge, the dashed line. The arrows are $\nabla_a Q$, the
+# direction in which each action is pushed. The lines are your actor's actions after more and more
+# calls to your `update_model`.
 #
 # The actor is never given the best action. It only learns, at its current action, in which
 # direction the value increases.
@@ -1162,8 +1164,8 @@ plt.show()
 # `batch_size` transitions.
 #
 # The cell counts what happens in 150 steps of `PointMass`, whose episodes have 30 steps, with
-# `initial_random_steps=60`. Expect one reset at the beginning and one after each episode, 90
-# updates, and a plot after 50, 100 and 150 steps.
+# `initial_random_steps=60`. Expect one reset at the beginning and one after each episode (after the
+# last one it may be missing), 90 updates, and a plot after 50, 100 and 150 steps.
 
 # %% train
 
@@ -1409,7 +1411,7 @@ strip(frames)
 # | truncated | reward 1 in every step, an unobserved time limit of 4 steps | $Q = 1 / (1 - 0.8) = 5$ |
 # | climb | one step, an action of two dimensions, reward $-(a_1 - 0.5)^2 - (a_2 + 0.5)^2$ | $\mu_1 = 0.5$, $\mu_2 = -0.5$ |
 # | follow | one step, reward $-(a - 0.5\, \text{sign})^2$ | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
-# | all of it | two steps, actions in $[0, 1]$; the first action decides the second reward | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
+# | all of it | actions in $[0, 1]$; step 2 pays for the *first* action | $\mu(-) = -0.5$, $\mu(+) = 0.5$ |
 #
 # If the first rung that fails is
 #
@@ -1421,7 +1423,7 @@ strip(frames)
 # - **action**: is the stored action the one that was taken? Is it an input of the critic? Does the
 #   critic's loss use the *stored* action?
 # - **two steps**: with $Q$ near 1, the discount is missing. With $Q$ near 0, the target does not
-#   contain the next value: do the target networks follow? Is it $Q'$ of the *next* state?
+#   contain the next value: do the target networks follow? Do you evaluate $Q'$ at the *next* state?
 # - **truncated**: $1 / (1 - 0.8 \cdot \frac34) = 2.5$ means that the time limit is stored as
 #   termination.
 # - **climb**: if $\mu_1$ is near -1 and $\mu_2$ near 1, check the sign of the actor's loss. If both
@@ -1704,10 +1706,9 @@ training.animation(frames)
 # %% learned-text [markdown]
 # ### What the agent has learned
 #
-# A state is an angle and a velocity, so two pictures show everything the agent has learned. On the
-# left is $Q(s, \mu(s))$, the negative of the expected discounted cost from there on (bright: low
-# cost). On the right is the torque, $2 \mu(s)$. The line is a test episode that starts at the
-# circle.
+# A state is an angle and a velocity, so two pictures show what the agent has learned. On the left
+# is $Q(s, \mu(s))$, the negative of the expected discounted cost from there on (bright: low cost).
+# On the right is the torque, $2 \mu(s)$. The line is a test episode that starts at the circle.
 #
 # On the left, look for a bright spot in the middle (upright and at rest), and for bright bands that
 # lead into it from the upper left and the lower right, where the pendulum moves up at the right

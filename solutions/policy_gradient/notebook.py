@@ -26,12 +26,13 @@
 # >   often gives a hint when it recognizes the mistake. The cells here show what your code does;
 # >   `grade.py` says whether it is right.
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
-# >   the cell. `%grade` alone grades all questions. You can also write the definition into a cell
-# >   that begins with `%%grade QUESTION`, together with the imports that it needs: the cell is run,
-# >   and its definition is graded. From then on, the newer definition counts: when you change the
-# >   definition in `submitted.py` and save it, `%grade` grades the file; when you run the cell, it
-# >   grades the cell. To return to the file without changing it, delete the cell's definition with
-# >   `del NAME`, or use `%grade QUESTION --file` for a single call.
+# >   the cell. `%grade` alone grades all questions. QUESTION is a name from the report, such as
+# >   `get_returns`.
+# > - You can also write your function in a cell that begins with `%%grade QUESTION`, together with
+# >   its imports. The cell is run, and its function is graded. From then on, `%grade` grades the
+# >   version that you changed last: the one in the cell after you run the cell, the one in
+# >   `submitted.py` after you save the file. To return to the file without changing it, delete the
+# >   cell's version with `del NAME`, or use `%grade QUESTION --file` for a single call.
 # > - A cell that calls a function you have not written yet stops with a `NotImplementedError` that
 # >   says what to return.
 # > - You may also define the functions in a notebook and submit that notebook.
@@ -467,9 +468,10 @@ climb("vanilla with returns", submitted.get_vanilla_policy_gradient_loss, with_c
 # ## 5 · Training on the line
 #
 # Now train on the line: 4 rollouts per collection and 8 epochs with minibatches of 64 rows, a
-# policy with two hidden layers of 16 units (in `hidden_dims=[16]`, the first width counts twice),
-# and Adam with learning rate $10^{-3}$. In reinforcement learning, results vary a lot from run to
-# run, so a single run tells you little. We train every setting with several random seeds.
+# policy with two hidden layers of 16 units (`hidden_dims=[16]`: the network adds a second layer of
+# the first width), and Adam with learning rate $10^{-3}$. In reinforcement learning, results vary a
+# lot from run to run, so a single run tells you little. We train every setting with several random
+# seeds.
 #
 # The next cell only defines functions that all experiments use. `train` does one training run.
 # `experiment` does one run per seed. It draws the mean over seeds as a line, and the range from the
@@ -479,8 +481,8 @@ climb("vanilla with returns", submitted.get_vanilla_policy_gradient_loss, with_c
 #
 # `Health` measures on each collection whether training is healthy: the explained variance before
 # the 8 epochs on the collection, and approximate KL, clip fraction and entropy after these epochs.
-# $\rho$ is the probability of an action that was taken, divided by its probability before these
-# epochs.
+# In what follows, $\rho$ is the ratio of two probabilities of an action that was taken: after these
+# epochs, divided by before.
 #
 # - **Approximate KL**, the mean of $\rho - 1 - \log \rho$: how far the epochs moved the policy.
 #   Healthy: 0.01 to 0.05, with peaks up to 0.1, and less at the end. Often above 0.1: the steps are
@@ -490,7 +492,7 @@ climb("vanilla with returns", submitted.get_vanilla_policy_gradient_loss, with_c
 #   steps are too large.
 # - **Entropy** of the policy: $\log 3 = 1.10$ if all three actions are equally likely in every
 #   state, 0 if the policy is deterministic. Healthy: falls slowly while the reward rises. If it is
-#   near 0 and the reward is not, the policy has stopped exploring and cannot recover.
+#   near 0 while the reward is still low, the policy has stopped exploring and rarely recovers.
 # - **Explained variance** of the returns, by a value network (from section 6 on): 1 if the network
 #   predicts the returns exactly, 0 if it predicts them no better than their mean. Values below -1
 #   are clipped to -1. Healthy: rises from 0 to above 0.8. If it stays at 0, the critic learns
@@ -644,11 +646,11 @@ experiment(
 # with `LONG = True`.
 #
 # Why? No reward is positive, so no return is positive, and no row of a batch makes its own action
-# *more* likely. A row with a good action also makes its action less likely, but by less than a row
-# with a bad action does. So a good action becomes more likely only because the others lose more. At
-# best, with a return of 0, a row changes nothing. And a rollout that starts far from its target has
-# low returns whatever the agent does. To improve, the policy needs to know how much better one
-# action is than another. That difference is small compared with the noise from the random starts.
+# *more* likely. Every row makes its action less likely; a bad action loses more than a good one. So
+# a good action becomes more likely only because the others lose more. At best, with a return of 0,
+# a row changes nothing. And a rollout that starts far from its target has low returns whatever the
+# agent does. To improve, the policy needs to know how much better one action is than another. That
+# difference is small compared with the noise from the random starts.
 
 # %% critic-text [markdown]
 # ## 6 · A value network, and advantages
@@ -734,8 +736,8 @@ climb("vanilla with advantages", submitted.get_vanilla_policy_gradient_loss, wit
 # %grade train_policy_gradient.with_critic train_policy_gradient.minibatches
 
 # %% advantages-line-text [markdown]
-# If the last column shows NO, start with the first such rung. The list below the table of probes
-# says where to look.
+# If the last column of the output of `climb` shows NO, start with the first such rung. The list
+# below the table of probes says where to look.
 #
 # Then train on the line of section 5 again, with the same learning rate, but on advantages. This
 # takes 20 to 30 seconds. The question `learning_vanilla` uses the functions you have written so far

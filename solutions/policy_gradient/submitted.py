@@ -1,8 +1,8 @@
 """Policy gradients, from vanilla to PPO: the file that you submit.
 
-Fill in every place marked YOUR CODE HERE. Work from top to bottom, and run `python grade.py` as often
-as you like. Keep names, arguments and return values as they are; you may add helper functions and
-imports.
+Fill in every place marked YOUR CODE HERE. Follow the order of the notebook, and run `python
+grade.py` as often as you like. Keep names, arguments and return values as they are; you may add
+helper functions and imports.
 
 Terms: a *rollout* is one episode. A *collection* consists of rollouts that are played with the same
 policy, stored in one buffer, and then trained on. T is the number of rows (steps) in a buffer, B the
@@ -62,8 +62,8 @@ def get_vanilla_policy_gradient_loss(
     The mean is over the B rows of the batch. As long as the rollouts were played with this
     policy, gradient descent on this loss follows an estimate of the gradient of the expected return.
 
-    (Williams 1992; ECE 448 / CS 440, machine problem 11. The worked example of the machine problem,
-    whose loss is 0.3363, also takes the mean over the batch.)
+    (Williams 1992; ECE 448 / CS 440, machine problem 11, whose worked example also takes the mean
+    over the batch: its four rows have the loss 0.3363.)
     """
     # BEGIN SOLUTION get_vanilla_policy_gradient_loss
     log_prob = policy(observation).gather(1, action)
@@ -86,8 +86,8 @@ def collect_rollouts(
             (next observation, terminated, reward), in this order.
         policy: Maps an observation to log-probabilities, float32 `[1, A]`.
         num_rollouts: How many episodes to collect.
-        base_rollout, num_total_rollouts: The number of earlier rollouts and of all rollouts, only
-            for the progress line.
+        base_rollout: The number of earlier rollouts; used only in the progress line.
+        num_total_rollouts: The number of all rollouts in the training run; used only there, too.
         seed: Pass it to `utils.distribution_sample`; do not use it for anything else.
 
     Row t contains the observation that the policy saw, the log-probabilities that it returned (the
@@ -186,7 +186,8 @@ def train_policy_gradient(
             `returns`, `ppo_clip`. Pass the networks and `ppo_clip` unchanged. From every tensor,
             pass only the rows of one minibatch.
         get_returns, get_advantages: Functions like `get_returns` and `get_advantages` in this file.
-            Call each once per collection, before its first update.
+            After each collection, call `get_returns` once, and `get_advantages` once if there is a
+            value network, before the first update.
         lr_sched: A torch learning-rate scheduler; the code below steps it once per collection. None:
             the learning rate is constant.
         rollouts: Total number of rollouts, rounded up to a multiple of `rollouts_before_training`.

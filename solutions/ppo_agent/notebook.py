@@ -35,13 +35,14 @@
 # >   many wrong answers it prints a hint about the likely mistake. The cells here show what your
 # >   code does; `grade.py` checks whether it is correct.
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
-# >   the cell. `%grade` alone grades all questions. You can also write the definition (for a
-# >   method, its whole class) into a cell that begins with `%%grade QUESTION`, together with the
-# >   imports that it needs: the cell is run, and its definition is graded. From then on, the newer
-# >   definition counts: when you change the definition in `submitted.py` and save it, `%grade`
-# >   grades the file; when you run the cell, it grades the cell. To return to the file without
-# >   changing it, delete the cell's definition with `del NAME`, or use `%grade QUESTION --file` for
-# >   a single call.
+# >   the cell. `%grade` alone grades all questions. QUESTION is a name from the report, such as
+# >   `GeneralizedAdvantageEstimator`.
+# > - You can also write your function (for a method, its whole class) in a cell that begins with
+# >   `%%grade QUESTION`, together with its imports. The cell is run, and its function is graded.
+# >   From then on, `%grade` grades the version that you changed last: the one in the cell after you
+# >   run the cell, the one in `submitted.py` after you save the file. To return to the file without
+# >   changing it, delete the cell's version with `del NAME`, or use `%grade QUESTION --file` for a
+# >   single call.
 # > - The first cell that calls something you have not written yet stops with a
 # >   `NotImplementedError` that says what to write.
 # > - You may also define everything in a notebook and submit that notebook: `python grade.py
@@ -592,11 +593,11 @@ print(f"two dimensions: correlation found {np.corrcoef(two.numpy().T)[0, 1]:.2f}
 
 # %% sample-seen [markdown]
 # As long as $s = 0$, the agent does not explore at all: every sample is the mean. The mean is not
-# updated either, because the gradient of the log-density with respect to $\mu$ is 0 at $a = \mu$.
-# With $\sigma < 1$, $s$ is negative and `np.random.normal` raises an error, which at least is easy
-# to notice. The two standard deviations never agree, because $\log \sigma < \sigma$ for every
-# $\sigma$. Use a name that says which quantity a variable holds (`log_sigma`), and you will not
-# confuse the two.
+# updated either: at $a = \mu$, the gradient of the log-density with respect to $\mu$ is 0, or NaN
+# with the drafts' own formula (section 8). With $\sigma < 1$, $s$ is negative and
+# `np.random.normal` raises an error, which at least is easy to notice. The two standard deviations
+# never agree, because $\log \sigma < \sigma$ for every $\sigma$. Use a name that says which
+# quantity a variable holds (`log_sigma`), and you will not confuse the two.
 
 # %% density-text [markdown]
 # ## 7 · The log-density, step by step
@@ -619,8 +620,8 @@ print(f"two dimensions: correlation found {np.corrcoef(two.numpy().T)[0, 1]:.2f}
 # $$\log p(y) = -\tfrac{n}{2} \log 2 \pi - \sum_i s_i - \tfrac{1}{2} \sum_i \left((y_i - \mu_i)\, e^{-s_i}\right)^2$$
 #
 # The keras-rl drafts go one step further: they also take the logarithm of the square and undo it,
-# $\exp(2 \log |y_i - \mu_i| - \log 2 - 2 s_i)$. The value is the same; section 8 shows what is
-# wrong with it.
+# $\exp(2 \log |y_i - \mu_i| - \log 2 - 2 s_i)$. This has the same value; section 8 shows what is
+# wrong with the formula.
 #
 # **Write `get_dist`**, `[B, 1]`. Except for one standard deviation, the example has the numbers of
 # the keras-rl drafts: means $(0, 1)$, $(1, 0)$, $(-1, 2)$, standard deviations $(2, 3)$, $(4, 5)$,
@@ -699,9 +700,9 @@ print(
 
 # %% density-seen [markdown]
 # The formula of the drafts returns NaN: $2 \log |y - \mu|$ is $-\infty$, $-2 s$ is $+\infty$, and
-# their sum is not defined. With $\sigma = 0$ there is no density. (We changed that row to $\sigma_2 = 1$.) The
-# first picture tests the constants: without $\log 2\pi$, or with $\sigma^2$ in place of $\sigma$,
-# the area is not 1.
+# their sum is not defined. With $\sigma = 0$ there is no density. (We changed that row to
+# $\sigma_2 = 1$.) The first picture tests the constants: without $\log 2\pi$, or with $\sigma^2$ in
+# place of $\sigma$ in one of the two terms, the area is not 1.
 
 # %% gradient-text [markdown]
 # ## 8 · The same value, a different gradient
@@ -723,7 +724,7 @@ def as_in_the_text(mu, _log_sigma, y):
 
 
 def slope(score, ys, mean=False):
-    """Return the log-densities and their derivatives at μ = 0; with `mean`, that of their mean."""
+    """Return log-densities and their derivatives at μ = 0, or with `mean` that of their mean."""
     ys = torch.as_tensor(ys, dtype=torch.float32)[:, None]
     mu = torch.zeros(1, 1) if mean else torch.zeros_like(ys)
     mu.requires_grad_()
@@ -1685,9 +1686,10 @@ show([f"position only, w = {window}" for window in (1, 2, 3)])
 # %% blind-seen [markdown]
 # With $w = 1$ the agent must move slowly: its scores end near -1, nearly twice the cost with
 # $w = 2$. With $w = 2$ it does nearly as well as with position and velocity. The third observation
-# hardly helps, because two positions already give the velocity. Only the first step is different:
-# its window contains a zero. With $w = 2$, that looks like a fast motion from the origin, although
-# the velocity is 0. With $w = 3$, there are two zeros, which the network can recognize.
+# hardly helps, because two positions already give the velocity. Only the first steps are different,
+# because their windows contain zeros. With $w = 2$, the zero of the first step looks like a fast
+# motion from the origin, although the velocity is 0. With $w = 3$, the first window has two zeros,
+# which the network can recognize.
 
 # %% pendulum-text [markdown]
 # ## 19 · The pendulum
@@ -1809,17 +1811,17 @@ plt.show()
 # above -250; the worst had -295. The interquartile mean, which leaves out the best and the worst
 # quarter of the agents, was -148. In a hundred other, harder episodes, it was -208. The PPO of
 # Stable-Baselines3 with the same settings reached -147 and -208, and took 1.7 times as long. If you
-# resample the seeds (a statistical bootstrap), the difference in the twenty test episodes is
-# between -7 and 6 in 95 % of the samples, so twenty seeds do not show which implementation is
+# resample the seeds (a statistical bootstrap), our score minus theirs in the twenty test episodes
+# is between -7 and 6 in 95 % of the samples. So twenty seeds do not show which implementation is
 # better. Always state the number of episodes and seeds with a score.
 
 # %% film-text [markdown]
 # ### Watch the agent
 #
-# The film shows one episode in real time: it starts near the bottom, and is played with the mean
-# action. The strip below it shows every tenth frame of the first 60, and two later frames. The
-# agent was trained in four environments at once. To play in a single environment, the cell creates
-# an agent with one memory and gives it the trained actor.
+# The film shows one episode in real time. The pendulum starts near the bottom, and the agent plays
+# the mean action. The strip below it shows every tenth frame of the first 60, and two later frames.
+# The agent was trained in four environments at once. To play in a single environment, the cell
+# creates an agent with one memory and gives it the trained actor.
 
 # %% film
 stage = gym.make("Pendulum-v1", render_mode="rgb_array")
@@ -1920,8 +1922,9 @@ plt.show()
 # ## 20 · What the faults cost
 #
 # Each row changes one thing in a correct agent, on the pendulum, with 100,000 steps and two or
-# three seeds. The score is the mean over twenty test episodes. The correct agent scores -157 on
-# average; its twenty seeds are between -134 and -295.
+# three seeds. The score is the mean over twenty test episodes. The correct agent scores -157: here,
+# we give the plain mean over seeds, not the interquartile mean of section 19. Its twenty seeds are
+# between -134 and -295.
 #
 # | change | score |
 # | --- | --- |
@@ -1950,8 +1953,8 @@ plt.show()
 #   the same data for more epochs.)*
 # - **$\gamma = 0.99$ on the pendulum.** *(The agent takes later costs into account, but the
 #   advantages are noisier. It needs about one and a half times as many episodes. With our three
-#   seeds the mean was better: -134 instead of -157. In a hundred other episodes, it was -177
-#   instead of -234. These are plain means; the -208 above is an interquartile mean.)*
+#   seeds the mean was better: -134 instead of -157. In a hundred other episodes, the plain mean was
+#   -177 instead of -234.)*
 # - **One pendulum at a time** (`training.fit`), or 16. *(One is as good as four, but slower: with
 #   four, one call of the actor serves all of them. With 16, all episodes end at the same moment, so
 #   an update gets 16 episodes, and there are a quarter as many updates.)*

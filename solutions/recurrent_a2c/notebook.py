@@ -27,13 +27,14 @@
 # >   often gives a hint when it recognizes the mistake. The cells here show what your code does;
 # >   `grade.py` says whether it is right.
 # > - `%grade QUESTION` in a cell grades `submitted.py` as you saved it, and shows the result below
-# >   the cell. `%grade` alone grades all questions. You can also write the definition (for a
-# >   method, its whole class) into a cell that begins with `%%grade QUESTION`, together with the
-# >   imports that it needs: the cell is run, and its definition is graded. From then on, the newer
-# >   definition counts: when you change the definition in `submitted.py` and save it, `%grade`
-# >   grades the file; when you run the cell, it grades the cell. To return to the file without
-# >   changing it, delete the cell's definition with `del NAME`, or use `%grade QUESTION --file` for
-# >   a single call.
+# >   the cell. `%grade` alone grades all questions. QUESTION is a name from the report, such as
+# >   `SimpleRecurrentAgent.forward`.
+# > - You can also write your function (for a method, its whole class) in a cell that begins with
+# >   `%%grade QUESTION`, together with its imports. The cell is run, and its function is graded.
+# >   From then on, `%grade` grades the version that you changed last: the one in the cell after you
+# >   run the cell, the one in `submitted.py` after you save the file. To return to the file without
+# >   changing it, delete the cell's version with `del NAME`, or use `%grade QUESTION --file` for a
+# >   single call.
 # > - A cell that calls something you have not written yet stops with a `NotImplementedError` that
 # >   says what to write.
 # > - You may also define everything in a notebook and submit that notebook.
@@ -95,7 +96,7 @@ LONG = False
 
 UPDATES, EVERY = (6000, 100) if LONG else (300, 25)
 MEMORY_SEEDS, MEMORY_UPDATES = (5, 400) if LONG else (2, 300)
-WRONG_UPDATES = MEMORY_UPDATES  # for the two wrong settings
+WRONG_UPDATES = MEMORY_UPDATES  # for the two wrong settings in section 8
 TEST_SEEDS = range(20)
 FILM = 300
 
@@ -160,8 +161,8 @@ else:
 # Look at the picture on the right. Is the man going up or coming down? Who walks in which
 # direction, and how fast? When did the last enemy appear, so when will the next one come? A single
 # frame does not show this; the *history* does. Such a problem is called a **partially observable**
-# Markov decision process (POMDP): the probabilities of everything that can happen next depend on a
-# state, but the agent observes only a part of this state.
+# Markov decision process (POMDP): what happens next depends on a state of which the agent observes
+# only a part.
 #
 # One solution is to stack the last four observations. A stack shows velocities, but nothing older
 # than about a quarter of a second. The other solution is a **recurrent** network. It gets one frame
@@ -544,9 +545,9 @@ plt.show()
 # games. For the critic that predicts everything exactly, the wrong loss is larger. And the wrong
 # loss falls during training, so its curve looks like learning.
 #
-# Advantages have the same problem: if they are `[B, B]`, entry $(i, j)$ is $G_j - V_i$. The mean
-# over $i$ replaces the value of an action's own game by the mean value of all games, so all actions
-# of a column get the same baseline, whatever their states.
+# Advantages have the same problem: if they are `[B, B]`, entry $(i, j)$ is $G_j - V_i$. The loss is
+# a mean over $i$, so it subtracts the mean value of all games in place of the value of the action's
+# own game: all actions of a column get the same baseline, whatever their states.
 #
 # Section 3 mentions 18 public solutions: 17 of them make this mistake. The cause is that the
 # network returns values of shape `[B, 1]`. The cell in section 2 printed the shape of your values.
@@ -949,7 +950,7 @@ climb()
 
 
 class Unforgetting(nn.Module):
-    """A wrapper: the first call after `restart` uses the given memory, others the last one."""
+    """A wrapper that uses the memory it is given only in the first call after `restart`."""
 
     def __init__(self, inner):
         super().__init__()
@@ -1016,8 +1017,8 @@ plt.show()
 
 # %% memory-seen [markdown]
 # In both worlds, the setting "right" reaches the best return. Its curve is flat at first, because
-# nothing is earned before the agent connects the memory with the action. Then it rises within about
-# fifty updates. In Cue, each point is a mean over few games, so the curve fluctuates.
+# the agent earns nothing until its actions depend on its memory in the right way. Then it rises
+# within about fifty updates. In Cue, each point is a mean over few games, so the curve fluctuates.
 #
 # In Metronome, the agent of the setting "does not forget" does not learn to count. In training, the
 # count continues from the previous game, so the memory in the fourth step differs from rollout to
@@ -1098,7 +1099,7 @@ plt.show()
 #
 # 300 updates are 77,000 actions and take about two minutes. That is enough to see scores rise, but
 # not to play well. Set `LONG = True` above for 1.5 million actions. (With this loss, 400,000
-# actions, orthogonal weights, and a learning rate that falls to 0, we got a mean score of 5,800.)
+# actions, and two techniques of section 11, we got a mean score of 5,800.)
 
 # %% train
 if ATARI:
@@ -1338,8 +1339,9 @@ else:
 #
 # So of these techniques, scaled rewards have the largest effect after 400,000 actions. For
 # comparison, our agent of section 9 scored more than 3,000 without using the screen. With one seed,
-# you cannot say which of the first four rows is best. The other techniques may help later. We have
-# not measured GAE, normalized advantages, orthogonal weights and the learning rate separately.
+# you cannot say which of the first four rows is best. The techniques other than scaled rewards may
+# help in longer training. We have not measured GAE, normalized advantages, orthogonal weights and
+# the learning rate separately.
 #
 # The purpose of each technique:
 #

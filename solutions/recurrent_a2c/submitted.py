@@ -137,7 +137,8 @@ def train_on_rollout(states, actions, rewards, is_not_done, prev_memory_states, 
     Args:
         states: `[B, T, ...]`.
         actions, rewards: `[B, T]`; ignore those of the last column.
-        is_not_done: `[B, T]`; see above. The last column counts.
+        is_not_done: `[B, T]`; see above. Use its last column, too: does the game continue
+            after the rollout?
         prev_memory_states: The agent's memory *before* the first column; it gets no gradient.
         gamma: γ.
 
@@ -153,14 +154,14 @@ def train_on_rollout(states, actions, rewards, is_not_done, prev_memory_states, 
 
     A dead tick adds 0 to J and to the value loss, but the means still divide by all B games and L
     columns. Three variants are accepted, too: dead ticks add 0 to the entropy, whose mean still
-    divides by all ticks; the entropy leaves out the last column; the target of the value loss is
+    divides by all B · T; the entropy leaves out the last column; the target of the value loss is
     G_t.
 
     Grading: the first blank of this function is checked on its own. All other checks of this
     function need all four blanks.
 
-    (Mnih et al. 2016, algorithm S3, where the target of the value loss is G_t, with entropy as in
-    section 4; *Practical RL*, week 8, which does not explain the mask.)
+    (Mnih et al. 2016, algorithm S3; there, the target of the value loss is G_t. Its section 4 adds
+    the entropy. *Practical RL*, week 8, does not explain the mask.)
     """
     states = torch.as_tensor(np.asarray(states), dtype=torch.float32)  # [B, T, ...]
     actions = torch.as_tensor(np.asarray(actions), dtype=torch.int64)  # [B, T]

@@ -150,7 +150,7 @@ def test_constant_advantages(student):
 
 @points(1, question="get_advantages")
 def test_advantages_small_spread(student):
-    """Advantages are right if R - V varies by only 0.0001, and if there is an outlier (it is not clipped)."""
+    """Advantages are right if R - V varies by only 0.0001, and if there is an outlier (do not clip advantages)."""
     # float32 resolves differences of a ten-thousandth near 1 only to about one part in a thousand.
     student.expect("advantages_small_spread", only("advantages"), also=population_std, rtol=1e-3)
     student.expect("advantages_far_outlier", only("advantages"), also=population_std)
@@ -233,7 +233,7 @@ def test_rows_of_every_collection(student):
 
 @points(1, question="train_policy_gradient.minibatches")
 def test_shuffled_anew(student):
-    """The rows are shuffled again in every epoch and in every collection."""
+    """The rows are shuffled again in every epoch, and for every new collection of rollouts."""
     student.expect("train_minibatches_divide", dealt)
 
 

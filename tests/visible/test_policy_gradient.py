@@ -36,7 +36,7 @@ def test_returns_by_hand(student):
 
 @points(1, question="get_returns")
 def test_several_episodes(student):
-    """Returns are right for one or several episodes of any length: each ends with the last reward of its own episode."""
+    """Returns are right for one or several episodes of any length: no sum runs on into the next episode."""
     student.expect("returns_several_episodes", only("returns"))
     student.expect("returns_one_episode", only("returns"))
     student.expect("returns_of_many_rows", only("returns"))
@@ -88,7 +88,7 @@ def test_vanilla_value(student):
 
 @points(2, question="get_vanilla_policy_gradient_loss")
 def test_vanilla_gradient(student):
-    """In every layer, the gradient is that of -mean(log π(a | s) · R), here for positive returns."""
+    """With positive returns, the gradient in every layer is that of -mean(log π(a | s) · R)."""
     student.expect("vanilla_positive_returns", gradient)
 
 
@@ -191,7 +191,7 @@ def test_advantages_of_equals(student):
 
 @points(1, question="get_advantages")
 def test_advantages_of_any_scale(student):
-    """Advantages are right if R - V varies by only 0.0001, and if there is an outlier among sixty rows (it is not clipped)."""
+    """Advantages are right if R - V varies by only 0.0001, and if one of sixty rows is an outlier (do not clip advantages)."""
     # float32 resolves differences of a ten-thousandth near 1 only to about one part in a thousand.
     student.expect("advantages_nearly_equal", only("advantages"), also=population_std, rtol=1e-3)
     student.expect("advantages_outlier", only("advantages"), also=population_std)
@@ -286,7 +286,7 @@ def test_each_row_once_an_epoch(student):
 
 @points(1, question="train_policy_gradient.minibatches")
 def test_shuffled(student):
-    """The rows are shuffled again in every epoch and in every collection."""
+    """The rows are shuffled again in every epoch, and for every new collection of rollouts."""
     student.expect("train_minibatches", dealt)
 
 
