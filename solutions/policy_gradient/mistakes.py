@@ -523,7 +523,7 @@ def vanilla_squeezes_the_actions_in_place(policy, observation, action, return_or
 next_observation_stored = altered(
     "collect_rollouts",
     {"add(action, logits, observation,": "add(action, logits, next_observation,"},
-    hint="Which observation did the policy see when it chose this action?",
+    hint="Which observation did the policy see when it chose the action of the same row?",
     source="student code",
 )
 

@@ -123,7 +123,7 @@ def test_actions(student):
 
 @points(1, question="collect_rollouts")
 def test_whole_episodes(student):
-    """Every episode, however long, runs from a reset to its end; each step is one row, and only the last is terminated."""
+    """Every episode, however long, runs from a reset to its end: a row for each step, and the last marked as terminated."""
     student.expect("rollouts_long")
 
 
@@ -250,7 +250,7 @@ def test_trains_on_advantages(student):
 
 @points(2, question="train_policy_gradient.with_critic")
 def test_both_networks_are_updated(student):
-    """Each update trains the policy on its own loss, and the value network on critic_loss_multiplier · its own loss."""
+    """Each update trains the policy on the policy's loss, and the value network on critic_loss_multiplier · its loss."""
     student.expect("train_critic_minibatches", both_updates(0.5))
     student.expect("train_critic_by_default", both_updates(0.0))
 
