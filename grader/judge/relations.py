@@ -82,7 +82,7 @@ def explain_relation(expected: Any, got: Any, how: Tolerance, relations: tuple[R
 
 
 def _choose(relations: tuple[Relation, ...], sample: bool, right: np.ndarray, found: np.ndarray) -> list[Relation]:
-    """Return those that can be told of a sample, of other shapes, and of numbers so near to each other that any line fits."""
+    """Return the relations that can be recognized in a sample, in other shapes, and in numbers so near that any line fits."""
     fitting = relations
     if sample:
         fitting = tuple(one for one in fitting if one in OF_SAMPLES)

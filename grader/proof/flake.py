@@ -42,7 +42,7 @@ def measure_flakes(
 
     Args:
         seeds: How often the solution is graded. The alternatives share as many gradings, and so do,
-            on the checks of the whole agent alone, the mistakes that cannot learn.
+            on the end-to-end checks alone, the mistakes that cannot learn.
     """
     tasks = [*_right(home, seeds, right), *_wrong(home, seeds, wrong)]
     counts: dict[str, Counter[str]] = defaultdict(Counter)
@@ -77,7 +77,7 @@ def _right(home: AssignmentFiles, seeds: int, right: Sequence[Variant]) -> Itera
 
 
 def _wrong(home: AssignmentFiles, seeds: int, wrong: Sequence[Variant]) -> Iterator[SeededTrial]:
-    """Yield, for each question about the whole agent, gradings of its own mistakes and of those in what it needs."""
+    """Yield, for each end-to-end question, gradings of its own mistakes and of those in what it needs."""
     for question in sorted(list_end_to_end_questions(home.assignment)):
         about = (question, *home.assignment.question(question).together)
         hopeless = [variant for variant in wrong if not variant.learns and variant.question in about]

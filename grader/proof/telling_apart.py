@@ -1,4 +1,4 @@
-"""Look for cases that tell apart what no check does: a surviving change and the solution, or two mistakes that look alike.
+"""Look for cases that separate what no check separates: a surviving change from the solution, or two mistakes that look alike.
 
 The inputs of existing cases are varied (variations.py). A variation is a proposal if the solution can answer it, and the two
 answer differently. Facts in which they differ with the inputs that there are do not count, because no check minds these.
@@ -48,7 +48,7 @@ class Unseparated:
 
 @dataclass(frozen=True)
 class ProposedCase:
-    """A variation, and what it tells apart."""
+    """A variation, and what it separates."""
 
     variation: Variation
     tells: tuple[Unseparated, ...]
@@ -61,7 +61,7 @@ def list_survivors(home: AssignmentFiles, survivors: Iterable[Candidate]) -> lis
 
 
 def list_unseparated(home: AssignmentFiles, survivors: Iterable[Candidate], question: str | None) -> list[Unseparated]:
-    """Return what no check tells apart: candidates that none catches, and recorded mistakes that look alike.
+    """Return what no check separates: candidates that none catches, and recorded mistakes that look alike.
 
     Args:
         question: The question of the mistakes; None for all.
@@ -95,7 +95,7 @@ def list_lookalikes(
 def find_cases(
     pool: TrialPool, home: AssignmentFiles, unseparated: Sequence[Unseparated]
 ) -> tuple[list[ProposedCase], list[Unseparated]]:
-    """Return few cases that tell as many of these apart as possible, and those that no variation tells apart."""
+    """Return few cases that separate as many of these as possible, and those that no variation separates."""
     proposed: list[ProposedCase] = []
     left: list[Unseparated] = []
     for function in dict.fromkeys(one.function for one in unseparated):

@@ -377,7 +377,7 @@ def list_unit_questions(assignment: Assignment, function: str) -> set[str]:
 
 
 def list_end_to_end_questions(assignment: Assignment) -> set[str]:
-    """Return the questions that run what others are about: they look at the whole agent, and cost most."""
+    """Return the questions that run the functions of other questions together; these cost most."""
     return {question.id for question in assignment.questions if question.together}
 
 

@@ -146,7 +146,8 @@ class CallExplanation(NamedTuple):
     """More about a failed call; it changes no verdict.
 
     Attributes:
-        arguments: What functions of the submission were called with: of each, the last time, in this order.
+        arguments: What functions of the submission were called with, in this order: a function in its first call, a method
+            in its last.
         alone: The driver's facts, in a list, without the calls that it makes beforehand; nothing if it makes none.
     """
 

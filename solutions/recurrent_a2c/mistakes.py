@@ -397,6 +397,32 @@ one_hot_rows_of_integers = altered(
     function="to_one_hot",
 )
 
+one_hot_rows_without_the_last_class = altered(
+    "playing",
+    {
+        "int(indices.max()) + 1": "int(indices.max())",
+        "F.one_hot(indices, n_dims)": "(indices[:, None] == torch.arange(n_dims))",
+    },
+    hint="How many different integers are there from 0 to the largest one?",
+    function="to_one_hot",
+)
+
+memory_for_the_first_number_of_games = altered(
+    "playing",
+    {
+        "return torch.zeros((batch_size, 128)), torch.zeros((batch_size, 128))": "if not hasattr(self, 'zeros'):\n"
+        "    self.zeros = torch.zeros((batch_size, 128)), torch.zeros((batch_size, 128))\n"
+        "return self.zeros"
+    },
+    hint="If get_initial_state keeps the zeros of its first call, what shape do they have for another number of games?",
+)
+
+step_of_the_global_agent = altered(
+    "playing",
+    {"return self.forward(": "return agent.forward("},
+    hint="Whose forward does `step` call: that of self, or of the global `agent`?",
+)
+
 # train_on_rollout.memory
 
 never_passed_on = altered(

@@ -243,8 +243,12 @@ def network(submitted, n_actions: int, batch: int, seed: int, empty: bool = Fals
 def playing(submitted, batch: int, seed: int) -> dict:
     """Play one step with the submission's own agent, by the functions that are given in the stub: they may have been edited."""
     agent = submitted.SimpleRecurrentAgent((1, 42, 42), 14)
+    with torch.no_grad():
+        for parameter in agent.parameters():
+            parameter.mul_(1.5)  # the file's own `agent`, made after the same seed, must not be mistaken for this one
     games = np.random.default_rng(seed).uniform(size=(batch, 1, 42, 42)).astype(np.float32)
     memory = agent.get_initial_state(batch)
+    memories = [*flat(memory), *flat(agent.get_initial_state(batch - 1))]
     steps: dict[str, Any] = dict.fromkeys(
         ("results of step that keep a graph", "step returns what forward returns"), "not known: the memory is not float32"
     )
@@ -270,16 +274,17 @@ def playing(submitted, batch: int, seed: int) -> dict:
     shares = [float((first == action).mean()) for action in (2, 9)]
     numbers = torch.tensor([2, 0, 1, 2])
     one_hot = getattr(submitted, "to_one_hot", None)  # nothing needs it, so it may be gone
-    rows = one_hot(numbers, 4) if one_hot else torch.eye(4)[numbers]
+    rows, default = (one_hot(numbers, 4), one_hot(numbers)) if one_hot else (torch.eye(4)[numbers], torch.eye(3)[numbers])
     return {
-        "get_initial_state returns": [f"{dtype_of(value)} {list(value.shape)}" for value in flat(memory)],
-        "get_initial_state is all zeros": not any(value.any() for value in flat(memory)),
+        "get_initial_state returns": [f"{dtype_of(value)} {list(value.shape)}" for value in memories],
+        "get_initial_state is all zeros": not any(value.any() for value in memories),
         **steps,
         "sample_actions returns": f"{dtype_of(samples[0])} {type(samples[0]).__name__} {list(np.shape(samples[0]))}",
         "shares of actions with the probabilities 0.5, 0.3 and 0.2": [*shares, 1 - sum(shares)],
         "two samples differ": bool((first != second).any()),
         "the same seed of torch gives the same sample": bool((first == repeated).all()),
         "to_one_hot([2, 0, 1, 2], 4)": rows,
+        "to_one_hot([2, 0, 1, 2])": default,
         "dtype of to_one_hot": dtype_of(rows),
     }
 

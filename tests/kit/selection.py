@@ -46,7 +46,7 @@ MOST_REASONS = 12
 NOTHING: dict[str, dict[str, Any]] = {"passed": {}, "inputs": {}, "commits": {}}
 RECORDED = "tests/proof/tests.jsonl"
 RECORDED_KEY = 16  # characters
-ONE_IN = 20  # of the passes that are recorded in the repository, so many are tried all the same, and at least one
+ONE_IN = 50  # of the passes that are recorded in the repository, one in so many is tried all the same, and at least one
 PASSES = 6  # of a test that are kept: who takes changes back, or changes branches, comes back to one
 
 
@@ -475,7 +475,7 @@ def _find_setting(item: pytest.Function) -> str:
 
 
 def _draw(settings: Mapping[str, str], lot: int) -> set[str]:
-    """Return the tests of one setting in twenty, and of at least one.
+    """Return the tests of one setting in ONE_IN, and of at least one.
 
     Whether a test is drawn does not depend on the others, which may change.
     """

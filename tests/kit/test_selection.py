@@ -287,7 +287,7 @@ def test_second(slow_setting):
 
 @pytest.mark.parametrize(("settings", "most"), [(300, 100), (2, 2)])
 def test_tests_that_share_a_slow_fixture_are_drawn_together(project: Project, settings: int, most: int) -> None:
-    """Catches: a sample of one test in twenty that sets up nearly all that is slow; of few settings, half of one."""
+    """Catches: a sample of few tests that sets up nearly all that is slow; of few settings, half of one."""
     (project.root / "tests/proof").mkdir()
     project.write("tests/kit/test_slow.py", TOGETHER.replace("300", str(settings)))
     project.run("--record", "tests/kit/test_slow.py")
