@@ -242,7 +242,7 @@ class _Pair:
         return found
 
     def _ask_missing(self, missing: Sequence[tuple[int, int]], there: Sequence[tuple[int, int]], alone: bool) -> str:
-        if len(missing) == len(there):
+        if alone and len(missing) == len(there):
             return f"Why does nothing change in {self.target} after a small change of {self.source}?"
         lags, kept = self._whole_lags(missing, there), {*there} - {*missing}
         if alone and len(lags) > 1 and kept and {self._lag(pair) for pair in kept} == {0}:

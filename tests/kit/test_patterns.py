@@ -416,6 +416,13 @@ def test_what_a_loss_depends_on(wrong: Callable[..., Any], said: str) -> None:
     assert ask(right, wrong, {"w": REWARDS, "a": REWARDS.copy()}, {"a": 1}) == f"Why does {said}?"
 
 
+def test_a_loss_of_the_wrong_rows_does_change() -> None:
+    """Catches: "nothing changes in x", said of a loss that uses the other rows."""
+    right, wrong = (lambda w, a: float(a[1:3].sum())), (lambda w, a: float(a[0]))
+    asked = ask(right, wrong, {"w": REWARDS, "a": REWARDS.copy()}, {"a": 1})
+    assert asked == "Why does x not depend on a[1], as it does on other rows?"
+
+
 def test_a_factor_is_named_by_the_inputs_or_not_at_all() -> None:
     """Catches: "0.45 times as strongly", which tells a student nothing, and no word of what 0.45 is made of."""
     inputs = {"rewards": REWARDS, "gamma": 0.9}
