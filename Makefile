@@ -11,9 +11,9 @@ unexport PYTHONDONTWRITEBYTECODE
 
 VENV := .venv
 RUN := $(VENV)/bin/python
-# The kit's own tests and quick proofs, on all cores; a free process takes the next file, and the slowest begin first.
+# The kit's own tests and quick proofs, on all cores: a free process takes the next file or proof, and the slowest begin first.
 # One common step that hangs costs PATIENCE (tests/kit) a test, so a run ends after 20 failures.
-PYTEST := $(RUN) -m pytest -q -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder --maxfail 20
+PYTEST := $(RUN) -m pytest -q -p tests.kit.spread -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder --maxfail 20
 
 .PHONY: grade test check verify record bench setup clean
 

@@ -9,10 +9,10 @@ rows of a batch, n the number of action dimensions, w the number of observations
 window), V(s) the critic.
 
 This assignment follows a notebook of drafts for a PPO agent in *keras-rl* (November 2017), called
-"the keras-rl drafts" below. The agents of this library have a `forward` and a `backward` method,
-and so does the PPO agent (Schulman et al. 2017, "Proximal policy optimization algorithms", arXiv
-1707.06347) that the drafts plan. Their author suspected a mistake in one of them. The notebook of
-this assignment shows that this draft has several mistakes.
+"the keras-rl drafts" below. The agents of this library have a `forward` and a `backward` method. The
+drafts plan PPO (Schulman et al. 2017, "Proximal policy optimization algorithms", arXiv
+1707.06347) in this form. Their author suspected a mistake in one of them. The notebook of this
+assignment shows that this draft has several mistakes.
 
 Most questions are graded independently: the grader supplies the code of the other questions.
 `test_advantages` runs on your own estimator, and the end-to-end update and the learning check run
@@ -88,9 +88,8 @@ def test_advantages(estimator: Callable[..., np.ndarray] = GeneralizedAdvantageE
     draft, and every estimator with one of these faults:
         The last δ is missing.
         The value after the last step is wrong.
-        Before the last row, all ends of episodes are ignored.
-        Before the last row, terminations are ignored.
-        Before the last row, truncations are ignored.
+        Ends of episodes are ignored in all rows but the last (three faults: all ends, only
+        terminations, or only truncations).
         At a termination, only one of γ V(next_state_t) and γλ A_{t+1} is dropped, not both.
         At a truncation, γ V(next_state_t) is dropped as well.
 
@@ -318,8 +317,8 @@ class PPOAgent:
     `agent.backward(0.0)`. It is not a step of the environment; it only shows the agent the final
     state of the episode. (With several environments, usually only some of the episodes end in the
     same step. In gymnasium's vector environments, an environment resets in the step after the end
-    of its episode. For this environment, that step is the extra call: the environment ignores
-    the action, and the reward is 0.)
+    of its episode. For this environment, that step is the extra call; it ignores the action and has
+    the reward 0.)
 
     Attributes:
         gamma, lamb, episodes_per_update, epochs, batch_size, clip, entropy_coef: As given.

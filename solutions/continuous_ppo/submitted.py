@@ -6,7 +6,7 @@ imports.
 
 Terms: T is the number of steps in a trajectory, B the number of rows in a minibatch, A the number of
 action dimensions, N the number of environments in a batched environment. A *trajectory* is a dictionary
-of arrays with one row per step, plus the key `state`; runners.py describes all keys.
+of arrays with one row per step, plus the key `state`; runners.py describes its entries.
 
 This assignment follows the course *Practical RL* (YSDA and HSE), week 9: PPO with generalized
 advantage estimation on HalfCheetah. The course follows Schulman et al. 2017, "Proximal policy

@@ -13,10 +13,9 @@ MrSyee/pg-is-all-you-need), which follows Lillicrap et al. 2015, "Continuous con
 reinforcement learning" (arXiv 1509.02971). Some mistakes in the code of *PG is All You Need* have
 spread to dozens of projects; the notebook shows them.
 
-Each function or method is a question of the report. Most questions are graded independently: to
-grade a method of the agent, the grader supplies the rest of the agent, with networks of a few
-units, known noise and recorded episodes. Two kinds of checks run your functions together: one
-whole update, and a training run in which the agent must learn.
+Most questions are graded independently: to grade a method of the agent, the grader supplies the
+rest of the agent, with networks of a few units, known noise and recorded episodes. The end-to-end
+update and the learning check run your functions together.
 """
 
 import gymnasium as gym

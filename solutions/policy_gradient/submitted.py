@@ -1,8 +1,8 @@
 """Policy gradients, from vanilla to PPO: the file that you submit.
 
-Fill in every place marked YOUR CODE HERE. Follow the order of the notebook, and run `python
-grade.py` as often as you like. Keep names, arguments and return values as they are; you may add
-helper functions and imports.
+Fill in every place marked YOUR CODE HERE. Work from top to bottom, and run `python grade.py` as often
+as you like. Keep names, arguments and return values as they are; you may add helper functions and
+imports.
 
 Terms: a *rollout* is one episode. A *collection* consists of rollouts that are played with the same
 policy, stored in one buffer, and then trained on. T is the number of rows (steps) in a buffer, B the
