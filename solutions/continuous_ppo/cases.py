@@ -354,6 +354,12 @@ def gae_batched_flat_values(rng):
 
 
 @case("gae", question="GAE", hidden=True)
+def gae_batched_flat_values_of_one_environment(rng):
+    """Here the last axis of the values is that of the environments."""
+    return batched(rng, 6, 1, flat_values=True)
+
+
+@case("gae", question="GAE", hidden=True)
 def gae_long(rng):
     """Long enough that powers of γλ, or loops over all pairs, would show; random ends."""
     return trajectory(rng, 1100, np.flatnonzero(rng.random(1099) < 0.05), obs_dim=1, gamma=0.99, lambda_=0.95)

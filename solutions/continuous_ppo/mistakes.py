@@ -1838,7 +1838,7 @@ gradient_cleared_before_the_step = altered(
 gradient_not_clipped = altered(
     "PPO.step",
     {"        nn.utils.clip_grad_norm_(self.policy.model.parameters(), self.max_grad_norm)\n": ""},
-    hint="Where do you use max_grad_norm: before backward(), between backward() and the optimizer step, or after the step?",
+    hint="Does clipping between backward() and the optimizer step leave gradients whose norm is at most max_grad_norm?",
     source="student code",
 )
 

@@ -240,6 +240,17 @@ def returns_pile_up_from_call_to_call(rollout_buffer, discount_factor=0.95):
     return column(kept_returns)
 
 
+@mistake(
+    "get_returns",
+    hint="If one buffer is passed twice, with two discount factors, which of the two do your returns of the second call use?",
+    source="student code",
+)
+def returns_kept_with_the_buffer(rollout_buffer, discount_factor=0.95):
+    if not hasattr(rollout_buffer, "returns"):
+        rollout_buffer.returns = column(backwards(rollout_buffer, discount_factor))
+    return rollout_buffer.returns
+
+
 known_discounts = {}
 
 
@@ -344,7 +355,7 @@ def vanilla_mean_over_actions_too(policy, observation, action, return_or_advanta
 vanilla_every_row_with_every_other = altered(
     "get_vanilla_policy_gradient_loss",
     {"policy(observation).gather(1, action)": "policy(observation).gather(1, action).squeeze(1)"},
-    hint="What shapes do the log-probabilities and the returns have, and what shape does their product have?",
+    hint="Is each log-probability multiplied by the return of its own row only? Which shape does the product have?",
     source="student code",
 )
 

@@ -732,7 +732,7 @@ def sampler(
         "old logits of the moment": False,
     }
     if transform:
-        facts["rows given to transform 2 (-1: changes of transform 1 lost)"] = counted
+        facts["rows given to transform 2 (-1: without the changes of transform 1)"] = counted
         facts["the trajectory keeps the changes of a transform"] = any((values == -1.0).any() for values in seen)
         facts["returned advantages are those of the transform"] = all(
             (np.asarray(minibatch["advantages"]) == -1.0).all() for minibatch in kept

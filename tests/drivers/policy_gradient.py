@@ -146,11 +146,12 @@ def loss_facts(call: Callable[..., Any], net: nn.Module, given: dict[str, Tensor
 def returns(submitted, rewards: np.ndarray, terminateds: np.ndarray, discount_factor: float | None = None) -> dict:
     """Call `get_returns` on a buffer with these rewards, integers if they are; without a discount factor, use the default.
 
-    Another buffer, and another discount factor, have been there before: nothing of them may be kept.
+    The same buffer has been there before with another discount factor, and another buffer: nothing of these calls may be kept.
     """
     options = {} if discount_factor is None else {"discount_factor": discount_factor}
     other, buffer = buffer_of(rewards[::-1], ~terminateds), buffer_of(rewards, terminateds)
-    call_beforehand(lambda: submitted.get_returns(other, discount_factor=0.37))
+    call_beforehand(lambda: submitted.get_returns(buffer, discount_factor=0.37))
+    vars(buffer).update(vars(buffer_of(rewards, terminateds)))  # whatever that call has changed
     call_beforehand(lambda: submitted.get_returns(other, **options))
     watch = Watch(rewards=buffer.rewards, terminateds=buffer.terminateds)
     result = submitted.get_returns(buffer, **options)
@@ -516,7 +517,8 @@ def recorded_training(
     }
 
 
-FUNCTIONS = "the loop calls the loss and get_returns passed to it"
+LOSS = "the loop calls the loss passed to it"
+RETURNS = "the loop calls the get_returns passed to it"
 FUNCTIONS_OF_THE_VALUE_NETWORK = "the loop calls the value network functions passed to it"
 AGAIN = "advantages computed again after an update of the value network"
 NOT_OF_RETURNS = "advantages computed from other numbers than the returns"
@@ -566,7 +568,8 @@ class Recording:
             "collect_rollouts receives env and policy": True,
             "collect_rollouts receives rollout_seed": True,
             "get_returns is called with the default discount_factor": True,
-            FUNCTIONS: True,
+            LOSS: True,
+            RETURNS: True,
             FUNCTIONS_OF_THE_VALUE_NETWORK: True,
             "get_advantages receives the value network": True,
         }
@@ -585,9 +588,9 @@ class Recording:
         Whoever calls these in place of those that are given has that noted, and everything else judged.
         """
         given: dict[str, tuple[Callable[..., Any], str]] = {
-            "get_vanilla_policy_gradient_loss": (self.actor_loss, FUNCTIONS),
-            "get_PPO_policy_gradient_loss": (self.actor_loss, FUNCTIONS),
-            "get_returns": (self.get_returns, FUNCTIONS),
+            "get_vanilla_policy_gradient_loss": (self.actor_loss, LOSS),
+            "get_PPO_policy_gradient_loss": (self.actor_loss, LOSS),
+            "get_returns": (self.get_returns, RETURNS),
             "get_value_net_loss": (self.critic_loss, FUNCTIONS_OF_THE_VALUE_NETWORK),
             "get_advantages": (self.get_advantages, FUNCTIONS_OF_THE_VALUE_NETWORK),
         }

@@ -142,7 +142,8 @@ def test_truncated_and_unfinished(student):
 @points(1, question="GAE")
 def test_batched(student):
     """Advantages are right for N environments (N may be 1), whose values are [T, N, 1] or [T, N]."""
-    for case in ("gae_batched", "gae_batched_one_environment", "gae_batched_flat_values"):
+    of_one = ("gae_batched_one_environment", "gae_batched_flat_values_of_one_environment")
+    for case in ("gae_batched", "gae_batched_flat_values", *of_one):
         student.expect(case, advantages)
 
 
@@ -209,7 +210,7 @@ def test_one_minibatch(student):
         return only(*names)(facts) | rows_once([9, 9, 9], epochs=1)(facts)
 
     student.expect("minibatch_of_everything", view)
-    calls = "rows given to transform 2 (-1: changes of transform 1 lost)"
+    calls = "rows given to transform 2 (-1: without the changes of transform 1)"
     student.expect("minibatches_transformed_again", only(calls, *names[-2:]))
 
 

@@ -308,7 +308,7 @@ def test_transforms(student):
     student.expect(
         "minibatches_transformed",
         only(
-            "rows given to transform 2 (-1: changes of transform 1 lost)",
+            "rows given to transform 2 (-1: without the changes of transform 1)",
             "the trajectory keeps the changes of a transform",
             "returned advantages are those of the transform",
         ),

@@ -363,7 +363,9 @@ def updated(student, name):
 
 
 def require_falls(before, after, what):
-    assert after < before, f"the loss of the {what} did not fall: {before:.4f} before, {after:.4f} after"
+    assert after < before, (
+        f"on the rows of the solution's rollouts, the loss of the {what} did not fall: {before:.4f} before, {after:.4f} after"
+    )
 
 
 @points(2, question="one_update")
@@ -385,19 +387,19 @@ def test_it_moves_both_networks(student):
 
 @points(2, question="one_update")
 def test_it_improves_the_policy(student):
-    """After the update, the vanilla loss on the collected rows is lower than before."""
+    """After the update, the vanilla loss is lower than before on the rows of the solution's rollouts."""
     require_falls(*updated(student, "update_vanilla")["policy"], "policy")
 
 
 @points(2, question="one_update")
 def test_it_improves_the_policy_with_ppo(student):
-    """After three updates with the PPO loss, good actions on the collected rows are more likely than before."""
+    """After three updates with the PPO loss, the good actions of the solution's rollouts are more likely than before."""
     require_falls(*updated(student, "update_ppo")["policy"], "policy")
 
 
 @points(2, question="one_update")
 def test_it_improves_the_value_network(student):
-    """After the update, the value loss on the collected rows is lower than before."""
+    """After the update, the value loss is lower than before on the rows of the solution's rollouts."""
     require_falls(*updated(student, "update_vanilla")["value network"], "value network")
 
 
