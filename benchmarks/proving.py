@@ -40,16 +40,15 @@ GOALS = {
     "make verify": "20 minutes; aim 15",
     "demo": "5 CPU seconds; aim 3",
 }
-# One file of each place that `make check` must be quick for, and what to replace in it by what; a proof sees no comments.
-COMMENT = ("", "# changed\n")
+# One file of each place that `make check` must be quick for, and what to replace in it by what: comments choose no tests.
 CHANGED = {
     "solutions/ddpg/submitted.py": ("self.ptr, self.size = 0, 0", "self.ptr = self.size = 0"),
     "solutions/policy_gradient/mistakes.py": ("future = reward + discount_factor", "future = 0.0 + reward + discount_factor"),
-    "grader/course/gradebook.py": COMMENT,
-    "grader/report/table.py": COMMENT,
-    "grader/desk/show.py": COMMENT,
-    "grader/authoring/stub.py": COMMENT,
-    "grader/packing/release.py": COMMENT,
+    "grader/course/gradebook.py": ("MAX_CELL = 30_000", "MAX_CELL = 3 * 10_000"),
+    "grader/report/table.py": ('io.StringIO(newline="")', 'io.StringIO("", newline="")'),
+    "grader/desk/show.py": ("ROWS = 24", "ROWS = 4 * 6"),
+    "grader/authoring/stub.py": ('start, name = 0, ""', 'name, start = "", 0'),
+    "grader/packing/release.py": ("README_WIDTH = 100", "README_WIDTH = 10 * 10"),
     "grader/judge/compare.py": (
         'return _difference(expected, got, Tolerance(rtol, atol, exact_dtype, equal_nan), "result")',
         'how = Tolerance(rtol, atol, exact_dtype, equal_nan)\n    return _difference(expected, got, how, "result")',

@@ -8,9 +8,10 @@ A test module declares the data that it reads in a constant, as glob patterns fr
 has none. `grading:NAME` is everything that grading a submission of this assignment reads,
 `command:NAME` what `python -m grader NAME` runs, `packed:grader` what a package for servers takes
 of the grader, and `released:grader` what students get of it: the command line imports its commands
-by name, and `grader/formats.py` what makes a report, which nothing can follow. INPUTS can also be a
-dict from the name of a test function, or from "*" for all of them, to such a
-tuple. It must be a literal: it is read, not executed.
+by name, and `grader/formats.py` what makes a report, which nothing can follow. Comments and layout
+of the kit's own modules change no result, and do not count; a test that reads them says so with
+`text:grader/**`. INPUTS can also be a dict from the name of a test function, or from "*" for all of
+them, to such a tuple. It must be a literal: it is read, not executed.
 
 An import inside a function counts for the tests that execute it: tests/kit/watching.py watches
 which do. Where it cannot watch, as in the sandbox, all imports count. Imports for types alone never
@@ -114,6 +115,10 @@ KINDS = {"grading": GRADING, "command": COMMAND, "packed": PACKED, "released": (
 # the judge imports late a warm server may have imported for an earlier test.
 WATCHED = re.compile(r"grader/(?!sandbox/|judge/|authoring/example/).*|tests/kit/\w+\.py")
 
+# Of these modules only the code counts. Others are read as texts: stubs, for example, keep the comments of a solution.
+CODE = re.compile(r"(grader/(?!authoring/example/)|tests/kit/|benchmarks/).*\.py")
+TEXT = "text:"  # before a path: the whole file, where only the code of its path counts
+
 OF_KERNELS = ("load_ipython_extension", "unload_ipython_extension")  # `%load_ext` calls them by name, and nothing else does
 
 
@@ -158,6 +163,11 @@ def describe_libraries() -> str:
     return _digest(json.dumps([sys.version_info[:2], platform.system(), platform.machine(), libraries, variables]).encode())
 
 
+def describe_reader() -> str:
+    """Return a digest of this module: what it finds in files, another one may find differently."""
+    return _digest(Path(__file__).read_bytes())
+
+
 @functools.cache
 def describe_kernel() -> str:
     """Return what decides about isolation: the kernel's version, what it offers, and the rights of this process.
@@ -181,16 +191,32 @@ class Snapshot:
         root: The folder of the repository.
         edits: Contents by path that replace those on the disk.
         sources: What files name, by digest; it is completed, and can serve the next snapshot.
+        codes: Digests of code by digests of its whole file; likewise.
 
     Attributes:
-        files: Digests by path; paths begin at the root and have slashes.
+        files: Digests by path; paths begin at the root and have slashes. Those of CODE are there twice, also behind TEXT.
     """
 
-    def __init__(self, root: Path, edits: Mapping[str, bytes] | None = None, sources: dict[str, Source] | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        edits: Mapping[str, bytes] | None = None,
+        sources: dict[str, Source] | None = None,
+        codes: dict[str, str] | None = None,
+    ) -> None:
         self.root = root
         self.edits = edits or {}
         self.sources = {} if sources is None else sources
-        self.files = {path: _digest(self.read(path)) for path in sorted({*_list_files(root), *self.edits})}
+        self.codes = {} if codes is None else codes
+        self.files: dict[str, str] = {}
+        for path in sorted({*_list_files(root), *self.edits}):
+            content = self.read(path)
+            self.files[path] = digest = _digest(content)
+            if CODE.fullmatch(path):
+                self.files[TEXT + path] = digest
+                if digest not in self.codes:
+                    self.codes[digest] = _digest_code(content)
+                self.files[path] = self.codes[digest]
         self._named: dict[tuple[str, bool], dict[str, bool]] = {}
         self._conftest = ast.parse(self.read(CONFTEST) if CONFTEST in self.files else b"")
         self._fixtures = frozenset(name for statement in self._conftest.body for name in _defined_names(statement))
@@ -228,7 +254,7 @@ class Snapshot:
             if path in reached and reached[path] >= all_count:
                 continue
             reached[path] = all_count
-            if path.endswith(".py"):
+            if path.endswith(".py") and not path.startswith(TEXT):
                 waiting += self._list_named(path, all_count).items()
         return set(reached)
 
@@ -331,6 +357,14 @@ def find_inputs(
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:32]
+
+
+def _digest_code(content: bytes) -> str:
+    """Return a digest of what Python reads: without comments and layout; of the whole content where that is no Python."""
+    try:
+        return _digest(ast.dump(ast.parse(content)).encode())
+    except (SyntaxError, ValueError):
+        return _digest(content)
 
 
 def _list_files(root: Path) -> Iterator[str]:

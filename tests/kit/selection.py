@@ -32,6 +32,7 @@ from tests.kit.inputs import (
     describe_environment,
     describe_kernel,
     describe_libraries,
+    describe_reader,
     find_inputs,
 )
 from tests.kit.watching import ANY, Guard, Inputs, Used, complete
@@ -124,8 +125,8 @@ class Selection:
         folder = config.cache.mkdir("selection")
         self.records = folder / "passes.json"
         self.sources = folder / "sources.json"
-        self.snapshot = Snapshot(config.rootpath)
-        self.loaded: set[str] = set()  # digests of the files that sources.json describes
+        self.snapshot = Snapshot(config.rootpath, **self._load_sources())
+        self.loaded = self._list_digests()  # what sources.json describes
         self.environment = describe_environment()
         self.libraries = describe_libraries()
         self.lot: int = (
@@ -158,7 +159,6 @@ class Selection:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Function]) -> None:
         """Find the inputs of every test; with --changed, leave out those that passed with the same."""
-        self._load_sources()
         for item in items:
             item.stash[FOUND] = self._find_inputs(item)
             item.stash[SURE] = self._find_inputs(item, late=False)
@@ -392,7 +392,7 @@ class Selection:
 
     def _store_records(self) -> set[str]:
         """Add what passed to the records, except where a file has changed since the session began; return the other keys."""
-        now = Snapshot(self.config.rootpath)
+        now = Snapshot(self.config.rootpath, codes=self.snapshot.codes)
         inputs = {
             key: digests
             for key, digests in self.inputs.items()
@@ -411,19 +411,25 @@ class Selection:
         _write(self.records, {"passed": passed, "inputs": inputs, "commits": commits})
         return unchanged
 
-    def _load_sources(self) -> None:
-        """Take over what files named in earlier sessions: to parse all of them takes seconds."""
+    def _load_sources(self) -> dict[str, Any]:
+        """Return what earlier sessions found in files, for a snapshot: to parse all of them takes seconds."""
         stored = _read(self.sources, {})
-        if stored.get("by") == self.snapshot.files.get("tests/kit/inputs.py"):
-            self.snapshot.sources |= {digest: Source(*fields) for digest, fields in stored["sources"].items()}
-        self.loaded = set(self.snapshot.sources)
+        if stored.get("by") != describe_reader():
+            return {}
+        return {"sources": {digest: Source(*fields) for digest, fields in stored["sources"].items()}, "codes": stored["codes"]}
 
     def _save_sources(self) -> None:
-        sources = self.snapshot.sources
-        if sources.keys() - self.loaded:
+        """Store what the files here have in them, where this session has found anything new."""
+        if self._list_digests() - self.loaded:
             present = set(self.snapshot.files.values())
-            by = self.snapshot.files.get("tests/kit/inputs.py")
-            _write(self.sources, {"by": by, "sources": {digest: sources[digest] for digest in sources.keys() & present}})
+            sources, codes = (
+                {digest: known[digest] for digest in known.keys() & present}
+                for known in (self.snapshot.sources, self.snapshot.codes)
+            )
+            _write(self.sources, {"by": describe_reader(), "sources": sources, "codes": codes})
+
+    def _list_digests(self) -> set[str]:
+        return self.snapshot.sources.keys() | self.snapshot.codes.keys()
 
 
 def _function(nodeid: str) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.inputs import CONFTEST, OF_ALL_TESTS, Snapshot, find_inputs
+from tests.kit.inputs import CODE, CONFTEST, OF_ALL_TESTS, Snapshot, find_inputs
 from tests.kit.patience import PATIENCE
 
 pytestmark = pytest.mark.recorded
@@ -24,6 +24,8 @@ pytestmark = pytest.mark.recorded
 INPUTS = {
     "test_a_change_chooses_the_tests_that_it_can_affect": ("**",),
     "test_a_change_in_an_assignment_chooses_its_proof_alone": ("**",),
+    "test_a_comment_of_an_assignment_can_change_a_result": ("**",),
+    "test_a_comment_of_the_kit_changes_no_result": ("**",),
     "test_answers_belong_to_their_assignment": ("**",),
     "test_every_pattern_matches_a_file": ("**",),
     "test_fixtures_of_all_modules_are_asked_for_and_declared": ("**",),
@@ -334,7 +336,7 @@ def test_what_depends_on_the_kernel_is_run_with_another_one(project: Project, ma
 def test_what_changes_during_a_session_is_not_recorded(project: Project) -> None:
     """Catches: a pass under the key of files that were not there when the test ran."""
     (project.root / "tests/proof").mkdir()
-    edit = "open('grader/total.py', 'a').write('# later')\n"
+    edit = "open('grader/total.py', 'a').write('later = 1')\n"
     project.write("tests/kit/test_slow.py", SLOW.replace("    assert total([])", f"    {edit}    assert total([])"))
     project.run("--record")
     assert recorded(project) == {}
@@ -451,7 +453,7 @@ def test_only_a_pass_with_the_present_files_is_recorded(project: Project) -> Non
         "def test_xfailed(): assert False\n"
         "@pytest.mark.xfail\n"
         "def test_xpassed(): pass\n"
-        "def test_edits(): open('grader/total.py', 'a').write('# saved meanwhile')\n",
+        "def test_edits(): open('grader/total.py', 'a').write('\\nsaved = 1')\n",
     )
     project.run()
     _, _, output = project.run("--changed")
@@ -562,7 +564,7 @@ def test_an_import_in_a_function_counts_for_those_that_execute_it(tmp_path: Path
         project.write(name, code)
     project.run()
     assert project.run("--changed")[1] == {}
-    project.write(path, LATE[path] + "\n")
+    project.write(path, LATE[path] + "\nCHANGED = 1\n")
     assert project.run("--changed")[1].keys() == chosen
 
 
@@ -655,7 +657,7 @@ def test_an_import_in_a_program_counts_for_the_test_that_starts_it(tmp_path: Pat
     exit_code, _, output = project.run()
     assert exit_code == 0, output
     assert project.run("--changed")[1] == {}
-    project.write(path, STARTED[path] + "\n")
+    project.write(path, STARTED[path] + "\nCHANGED = 1\n")
     assert project.run("--changed")[1].keys() == chosen
 
 
@@ -675,7 +677,7 @@ def test_the_record_of_a_file_has_what_its_tests_imported(tmp_path: Path, path: 
     )
     project.run("--record")
     forget(project)
-    project.write(path, LATE[path] + "\n")
+    project.write(path, LATE[path] + "\nCHANGED = 1\n")
     assert (len(project.run("--changed")[1]) == 9) == all_run
 
 
@@ -701,7 +703,7 @@ def repository(pytestconfig: pytest.Config) -> Snapshot:
     """The files as they are; the plugin knows already what they name."""
     selection = pytestconfig.pluginmanager.get_plugin("selection")
     assert selection is not None
-    return Snapshot(ROOT, sources=selection.snapshot.sources)
+    return Snapshot(ROOT, sources=selection.snapshot.sources, codes=selection.snapshot.codes)
 
 
 def list_modules(snapshot: Snapshot) -> list[str]:
@@ -733,7 +735,7 @@ def find_module_inputs(snapshot: Snapshot, module: str, **params: str) -> dict[s
 
 def choose_modules(snapshot: Snapshot, path: str, change: Callable[[bytes], bytes], **params: str) -> set[str]:
     """Return the names of the test files that a change of one file affects."""
-    changed = Snapshot(ROOT, {path: change(snapshot.read(path))}, snapshot.sources)
+    changed = Snapshot(ROOT, {path: change(snapshot.read(path))}, snapshot.sources, snapshot.codes)
     modules = list_modules(snapshot)
     return {
         module.rpartition("/")[2].removesuffix(".py")
@@ -798,9 +800,31 @@ def test_a_change_chooses_the_tests_that_it_can_affect(
     repository: Snapshot, path: str, affected: set[str], unaffected: set[str]
 ) -> None:
     """Nothing that can fail is left out, and what has nothing to do with a change is."""
-    found = choose_modules(repository, path, lambda content: content + b"\n")
+    found = choose_modules(repository, path, lambda content: content + (b"\nCHANGED = 1\n" if CODE.fullmatch(path) else b"\n"))
     assert affected <= found
     assert unaffected & found == set()
+
+
+ALL_FILES = {"test_house", "test_other_systems", "test_selection"}  # read every file of the repository
+
+
+@pytest.mark.parametrize("path", ["grader/judge/student.py", "tests/kit/test_page.py", "tests/kit/inputs.py"])
+def test_a_comment_of_the_kit_changes_no_result(repository: Snapshot, path: str) -> None:
+    """Catches: all tests run for a comment in a module that all of them import."""
+    assert choose_modules(repository, path, lambda content: b"# changed\n\n" + content) == ALL_FILES
+
+
+@pytest.mark.parametrize(
+    ("path", "reader"),
+    [
+        ("solutions/ddpg/submitted.py", "test_ddpg_solution"),
+        ("tests/visible/test_ddpg.py", "test_proofs"),
+        ("grader/authoring/example/solutions/NAME/cases.py", "test_new"),
+    ],
+)
+def test_a_comment_of_an_assignment_can_change_a_result(repository: Snapshot, path: str, reader: str) -> None:
+    """Catches: comments that count for nothing, though stubs and new assignments keep them."""
+    assert reader in choose_modules(repository, path, lambda content: b"# changed\n\n" + content, name="ddpg")
 
 
 @pytest.mark.parametrize(
