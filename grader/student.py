@@ -85,6 +85,7 @@ def _check_install() -> int:
 
 
 def _grade_student(options: argparse.Namespace) -> int:
+    from grader.assignment import OVERVIEW, UsageError
     from grader.desk.untouched import find_untouched, mark_untouched
     from grader.judge.run import GradingOptions, grade
     from grader.report import screen
@@ -94,7 +95,7 @@ def _grade_student(options: argparse.Namespace) -> int:
 
     home, questions = _asked(options.words)
     submission = options.submission or home.stub
-    refuse_output(options.json, submission)
+    refuse_output(options.json, submission, home.root / OVERVIEW, *home.root.glob("tests/**/*.json"))
     refuse_output(options.html, submission)
     if options.watch and sys.stdin.isatty() and sys.stdout.isatty():
         return _watch(home, submission, questions, options)
@@ -108,6 +109,8 @@ def _grade_student(options: argparse.Namespace) -> int:
         pages = ReportWriter(options.html, lambda report: _page_for_student(mark_untouched(report, untouched)), kept)
         jobs = choose_jobs(options, home.assignment)
         report = grade(home, submission, options=GradingOptions(questions, options.keyword, pages, jobs=jobs))
+    if options.keyword and not report.checks:
+        raise UsageError(f"no check of {', '.join(questions)} matches -k {options.keyword!r}; leave out the question or -k")
     report = mark_untouched(make_student_view(report), untouched)
     screen.render(report)
     for remark in list_remarks(submission, home.assignment.submission):

@@ -27,6 +27,7 @@ INPUTS = {
         "assignments/policy_gradient/**",
         "solutions/policy_gradient/**",
     ),
+    "test_usage_errors": ("solution.json",),
     "test_build_does_not_overwrite_work": (
         "grader/**",
         "assignments/policy_gradient/**",
@@ -93,6 +94,8 @@ def test_works_from_another_folder(tmp_path: Path) -> None:
         (["-m", "grader", "grade", "policy_gradient", SOLUTION, "--suite", "secret"], "there is no suite 'secret'"),
         (["-m", "grader", "build", "no_such"], "there is no assignment 'no_such'"),
         (["grade.py", "policy_gradient", "-k", "no_check_has_this_name"], "no check matches"),
+        (["grade.py", "policy_gradient", "get_returns", "-k", "clipped"], "no check of get_returns matches -k 'clipped'"),
+        (["grade.py", "policy_gradient", "--json", "solution.json"], "solution.json is not a report and would be overwritten"),
     ],
 )
 def test_usage_errors(arguments: list[str], words: str) -> None:
