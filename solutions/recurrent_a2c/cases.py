@@ -92,6 +92,11 @@ def playing_three_games(rng):
     return dict(batch=3, seed=6)
 
 
+@case("playing_a_step", question="playing")
+def playing_a_step_in_the_middle(rng):
+    return dict(batch=3, seed=6)
+
+
 # Going through the rollout
 
 

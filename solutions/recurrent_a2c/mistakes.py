@@ -423,6 +423,32 @@ step_of_the_global_agent = altered(
     hint="Whose forward does `step` call: that of self, or of the global `agent`?",
 )
 
+step_without_the_memory = altered(
+    "playing",
+    {"return self.forward(prev_state, ": "return self.forward(self.get_initial_state(len(obs_t)), "},
+    hint="Which memory does `step` pass to `forward`: the one that it is given, or a new one?",
+)
+
+step_takes_any_precision = altered(
+    "playing",
+    {"torch.as_tensor(np.asarray(obs_t), dtype=torch.float32)": "torch.as_tensor(np.asarray(obs_t))"},
+    hint="Which dtype do the observations have after `step` has made a tensor of them, and which one do the layers need?",
+)
+
+flattened_to_512_units = altered(
+    "playing",
+    {"input.reshape(input.size(0), -1)": "input.reshape(-1, 512)"},
+    hint="Which axis does Flatten keep, whatever the size of the others?",
+    function="Flatten",
+)
+
+one_hot_rows_in_a_matrix = altered(
+    "playing",
+    {"y.to(dtype=torch.int64).reshape(-1)": "y.to(dtype=torch.int64)"},
+    hint="How many rows does to_one_hot return for a matrix of integers?",
+    function="to_one_hot",
+)
+
 # train_on_rollout.memory
 
 never_passed_on = altered(

@@ -241,26 +241,9 @@ def network(submitted, n_actions: int, batch: int, seed: int, empty: bool = Fals
 
 
 def playing(submitted, batch: int, seed: int) -> dict:
-    """Play one step with the submission's own agent, by the functions that are given in the stub: they may have been edited."""
+    """Call the functions that the stub gives to play with: they may have been edited. Their network is not called."""
     agent = submitted.SimpleRecurrentAgent((1, 42, 42), 14)
-    with torch.no_grad():
-        for parameter in agent.parameters():
-            parameter.mul_(1.5)  # the file's own `agent`, made after the same seed, must not be mistaken for this one
-    games = np.random.default_rng(seed).uniform(size=(batch, 1, 42, 42)).astype(np.float32)
-    memory = agent.get_initial_state(batch)
-    memories = [*flat(memory), *flat(agent.get_initial_state(batch - 1))]
-    steps: dict[str, Any] = dict.fromkeys(
-        ("results of step that keep a graph", "step returns what forward returns"), "not known: the memory is not float32"
-    )
-    if {dtype_of(value) for value in flat(memory)} == {"float32"}:
-        stepped = flat(agent.step(memory, games.copy()))
-        with torch.no_grad():
-            forward = flat(agent(memory, float32(games)))
-        named = zip(("h", "c", "logits", "state_value"), stepped, strict=False)
-        steps = {
-            "results of step that keep a graph": [name for name, value in named if value.requires_grad],
-            "step returns what forward returns": len(stepped) == len(forward) and all(map(close, stepped, forward)),
-        }
+    memories = [*flat(agent.get_initial_state(batch)), *flat(agent.get_initial_state(batch - 1))]
     # Many equal rows, so that the shares of the actions come close to their probabilities.
     chances = np.full(14, 0.2 / 12)
     chances[[2, 9]] = 0.5, 0.3
@@ -272,20 +255,41 @@ def playing(submitted, batch: int, seed: int) -> dict:
         samples.append(agent.sample_actions(outputs))
     first, second, repeated = (np.asarray(actions).reshape(-1) for actions in samples)
     shares = [float((first == action).mean()) for action in (2, 9)]
+    # Nothing needs these two, so they may be gone.
     numbers = torch.tensor([2, 0, 1, 2])
-    one_hot = getattr(submitted, "to_one_hot", None)  # nothing needs it, so it may be gone
-    rows, default = (one_hot(numbers, 4), one_hot(numbers)) if one_hot else (torch.eye(4)[numbers], torch.eye(3)[numbers])
+    one_hot = getattr(submitted, "to_one_hot", lambda y, n_dims=3: torch.eye(n_dims)[y.reshape(-1)])
+    rows, default = one_hot(numbers.reshape(2, 2), 4), one_hot(numbers)
+    flattened = getattr(submitted, "Flatten", nn.Flatten)()(torch.zeros(batch, 4, 16, 16))
     return {
         "get_initial_state returns": [f"{dtype_of(value)} {list(value.shape)}" for value in memories],
         "get_initial_state is all zeros": not any(value.any() for value in memories),
-        **steps,
         "sample_actions returns": f"{dtype_of(samples[0])} {type(samples[0]).__name__} {list(np.shape(samples[0]))}",
         "shares of actions with the probabilities 0.5, 0.3 and 0.2": [*shares, 1 - sum(shares)],
         "two samples differ": bool((first != second).any()),
         "the same seed of torch gives the same sample": bool((first == repeated).all()),
-        "to_one_hot([2, 0, 1, 2], 4)": rows,
+        "to_one_hot([[2, 0], [1, 2]], 4)": rows,
         "to_one_hot([2, 0, 1, 2])": default,
         "dtype of to_one_hot": dtype_of(rows),
+        "Flatten()([3, 4, 16, 16])": list(flattened.shape),
+    }
+
+
+def playing_a_step(submitted, batch: int, seed: int) -> dict:
+    """Call `step` of the submission's own agent, with an array of float64 and a memory that is not empty."""
+    agent = submitted.SimpleRecurrentAgent((1, 42, 42), 14)
+    with torch.no_grad():
+        for parameter in agent.parameters():
+            parameter.mul_(1.5)  # the file's own `agent`, made after the same seed, must not be mistaken for this one
+    rng = np.random.default_rng(seed)
+    games = rng.uniform(size=(batch, 1, 42, 42)).astype(np.float32)
+    memory = float32(rng.normal(size=(batch, 128))), float32(rng.normal(size=(batch, 128)))
+    stepped = flat(agent.step(memory, games.astype(np.float64)))
+    with torch.no_grad():
+        forward = flat(agent(memory, float32(games)))
+    named = zip(("h", "c", "logits", "state_value"), stepped, strict=False)
+    return {
+        "results of step that keep a graph": [name for name, value in named if value.requires_grad],
+        "step returns what forward returns": len(stepped) == len(forward) and all(map(close, stepped, forward)),
     }
 
 

@@ -82,11 +82,13 @@ def test_actions_are_sampled(student):
 
 @points(1, question="playing")
 def test_given_functions(student):
-    """step returns what forward returns, without a graph; memory at the start and one-hot rows have the right shapes."""
+    """step returns what forward returns, without a graph; the first memory, Flatten and one-hot rows are as in the stub."""
     begins = ("get_initial_state returns", "get_initial_state is all zeros")
-    steps = ("results of step that keep a graph", "step returns what forward returns")
-    rows = ("to_one_hot([2, 0, 1, 2], 4)", "to_one_hot([2, 0, 1, 2])", "dtype of to_one_hot")
-    student.expect("playing_three_games", only(*begins, *steps, *rows))
+    rows = ("to_one_hot([[2, 0], [1, 2]], 4)", "to_one_hot([2, 0, 1, 2])", "dtype of to_one_hot")
+    student.expect("playing_three_games", only(*begins, *rows, "Flatten of images [3, 2, 3, 4]"))
+    student.expect(
+        "playing_a_step_in_the_middle", only("results of step that keep a graph", "step returns what forward returns")
+    )
 
 
 # Going through the rollout
