@@ -85,7 +85,7 @@ def test_given_functions(student):
     """step returns what forward returns, without a graph; the first memory, Flatten and one-hot rows are as in the stub."""
     begins = ("get_initial_state returns", "get_initial_state is all zeros")
     rows = ("to_one_hot([[2, 0], [1, 2]], 4)", "to_one_hot([2, 0, 1, 2])", "dtype of to_one_hot")
-    student.expect("playing_three_games", only(*begins, *rows, "Flatten of images [3, 2, 3, 4]"))
+    student.expect("playing_three_games", only(*begins, *rows, "Flatten()([3, 4, 16, 16])"))
     student.expect(
         "playing_a_step_in_the_middle", only("results of step that keep a graph", "step returns what forward returns")
     )
