@@ -582,7 +582,7 @@ def critic(submitted, states: np.ndarray, actions: np.ndarray, init_w: float | N
     last = last_layer(network, lambda: network(given, chosen))
     if last is not None and last.bias is not None:
         with torch.no_grad():  # so that an activation after it shows: values have both signs
-            last.bias -= result.median()
+            last.bias.sub_(result.median())
     result = network(given, chosen)
     facts: dict[str, Any] = {
         "output shape for a batch": list(result.shape),

@@ -14,7 +14,7 @@ POLICY, VALUE, ENTROPY = (
     for name, table in (("the policy loss -J", "logits"), ("the value loss", "values"), ("-0.01 * entropy", "logits"))
 )
 
-BEFORE = "columns before an end ignore all that follows"
+BEFORE = "columns before an end are as in a rollout that ends there"
 OTHERS = "an end of one game does not affect other games"
 NOT_PLAYED = "a dead tick adds nothing"
 AFTER = "the game after an end is trained on as usual"
