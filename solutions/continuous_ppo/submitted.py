@@ -124,6 +124,8 @@ class Model(nn.Module):
         Args:
             observations: float32 `[B, obs_dim]`, or one observation, `[obs_dim]`. For one
                 observation, the results have no axis B.
+
+        The variance may also be repeated for each observation, `[B, A]`, and the value may be `[B]`.
         """
         # BEGIN SOLUTION Model.forward
         return self.policy_net(observations), self.log_variance.exp(), self.value_net(observations)
