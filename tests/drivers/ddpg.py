@@ -577,13 +577,9 @@ def critic(submitted, states: np.ndarray, actions: np.ndarray, init_w: float | N
         for value in network.parameters():
             if 0 < value.abs().max() < 0.06:
                 value.mul_(0.3 / value.abs().max())
-    if not isinstance(result := network(given, chosen), Tensor):
-        return {"returned": describe_kind(result)}
-    last = last_layer(network, lambda: network(given, chosen))
-    if last is not None and last.bias is not None:
-        with torch.no_grad():  # so that an activation after it shows: values have both signs
-            last.bias.sub_(result.median())
     result = network(given, chosen)
+    if not isinstance(result, Tensor):
+        return {"returned": describe_kind(result)}
     facts: dict[str, Any] = {
         "output shape for a batch": list(result.shape),
         "output shape for a batch of one": list(network(given[:1], chosen[:1]).shape),
