@@ -119,7 +119,7 @@ advantages = only("advantages")
 
 @points(1, question="GAE")
 def test_discounts(student):
-    """Advantages are right for default γ and λ, λ = 0 and 1, γ = 0, one step, an end at the last row, and 1,100 steps."""
+    """Advantages are right for default γ and λ, λ = 0 and 1, γ = 0, one step, an end at the last row, and 500 steps."""
     for case in (
         "gae_defaults",
         "gae_of_deltas",
